@@ -10,10 +10,10 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-struct pd_cost_shape pd_cost_shape(const struct pd_document *document,
-                                   const struct pd_topology *topology)
+struct pd_cost_shape pd_controller_cost_shape(const struct pd_document *document,
+                                              const struct pd_topology *topology)
 {
-    const struct pd_question_size size = pd_question_size(document, topology);
+    const struct pd_question_size size = pd_query_question_size(document, topology);
 
     return (struct pd_cost_shape){.groups = size.groups,
                                   .groups_max = size.groups_max,
@@ -41,15 +41,15 @@ static uint64_t ask(const struct pd_cost_shape *shape, const struct pd_tree *tre
     return slowest_ns + own_ns;
 }
 
-uint64_t pd_cost_ns(const struct pd_cost_shape *shape, const struct pd_trees *trees)
+uint64_t pd_controller_cost_ns(const struct pd_cost_shape *shape, const struct pd_trees *trees)
 {
     uint64_t groups;
 
     return PD_COST_HOP_NS + ask(shape, trees->tops, trees->tops_len, &groups);
 }
 
-void pd_cost_words(const struct pd_cost_shape *shape, const struct pd_trees *tree, uint64_t tree_ns,
-                   uint64_t direct_ns, char words[PD_COST_WORDS_BYTES])
+void pd_controller_cost_words(const struct pd_cost_shape *shape, const struct pd_trees *tree,
+                              uint64_t tree_ns, uint64_t direct_ns, char words[PD_COST_WORDS_BYTES])
 {
     char way[160];
 

@@ -36,15 +36,16 @@ struct pd_cost_shape {
     uint64_t answer_ns;  /* of an answer beside its groups */
 };
 
-struct pd_cost_shape pd_cost_shape(const struct pd_document *document,
-                                   const struct pd_topology *topology);
+struct pd_cost_shape pd_controller_cost_shape(const struct pd_document *document,
+                                              const struct pd_topology *topology);
 
 /* Time along these trees; of trees without children: directly. */
-uint64_t pd_cost_ns(const struct pd_cost_shape *shape, const struct pd_trees *trees);
+uint64_t pd_controller_cost_ns(const struct pd_cost_shape *shape, const struct pd_trees *trees);
 
 /* The numbers as a sentence for people. */
 #define PD_COST_WORDS_BYTES 320
-void pd_cost_words(const struct pd_cost_shape *shape, const struct pd_trees *tree, uint64_t tree_ns,
-                   uint64_t direct_ns, char words[PD_COST_WORDS_BYTES]);
+void pd_controller_cost_words(const struct pd_cost_shape *shape, const struct pd_trees *tree,
+                              uint64_t tree_ns, uint64_t direct_ns,
+                              char words[PD_COST_WORDS_BYTES]);
 
 #endif

@@ -107,7 +107,7 @@ static int read_body(struct job *job, const json_t *body, struct pd_error *error
 {
     static const char *const others[] = {
         "hosts", "mode", "fanout", "deadline_ms", "partial_after_ms", NULL};
-    int err = pd_document_parse(body, others, &job->document, error);
+    int err = pd_query_document_parse(body, others, &job->document, error);
 
     if (!err) {
         err = read_mode(json_object_get(body, "mode"), &job->mode, error);
@@ -126,7 +126,8 @@ static int read_body(struct job *job, const json_t *body, struct pd_error *error
         err = pd_controller_check_args(job->inventory->topology, job->document.args, error);
     }
     if (!err) {
-        err = pd_select(job->inventory, json_object_get(body, "hosts"), &job->selection, error);
+        err = pd_controller_select(job->inventory, json_object_get(body, "hosts"), &job->selection,
+                                   error);
     }
     return err;
 }
@@ -144,7 +145,7 @@ static bool can_tree(const struct job *job)
 {
     const struct pd_credentials_set *set = job->credentials;
 
-    return can_sign(job) || (pd_credentials_open(set) && !(set && set->token_out));
+    return can_sign(job) || (pd_http_credentials_open(set) && !(set && set->token_out));
 }
 
 static int check_mode(struct job *job, struct pd_error *error)
@@ -164,12 +165,14 @@ static int check_mode(struct job *job, struct pd_error *error)
 /* Both are built, one is kept. */
 static void choose(struct job *job, struct pd_trees *tree, struct pd_trees *direct)
 {
-    const struct pd_cost_shape shape = pd_cost_shape(&job->document, job->inventory->topology);
-    uint64_t tree_ns = pd_cost_ns(&shape, tree), direct_ns = pd_cost_ns(&shape, direct);
+    const struct pd_cost_shape shape =
+        pd_controller_cost_shape(&job->document, job->inventory->topology);
+    uint64_t tree_ns = pd_controller_cost_ns(&shape, tree),
+             direct_ns = pd_controller_cost_ns(&shape, direct);
     enum mode estimated = tree_ns < direct_ns && !job->no_tree ? TREE : DIRECT;
     char words[PD_COST_WORDS_BYTES];
 
-    pd_cost_words(&shape, tree, tree_ns, direct_ns, words);
+    pd_controller_cost_words(&shape, tree, tree_ns, direct_ns, words);
     if (job->mode == AUTO) {
         snprintf(job->why, sizeof job->why, "%s: %s", mode_ids[estimated], words);
     } else {
@@ -179,7 +182,7 @@ static void choose(struct job *job, struct pd_trees *tree, struct pd_trees *dire
         job->mode = estimated;
     }
     job->trees = job->mode == TREE ? *tree : *direct;
-    pd_trees_done(job->mode == TREE ? direct : tree);
+    pd_controller_trees_done(job->mode == TREE ? direct : tree);
 }
 
 /* Silent hosts are taken out of the selection: pulse.c looks after them. */
@@ -195,7 +198,7 @@ static int leave_out_silent(struct job *job)
     for (size_t i = 0; i < selection->len; i++) {
         uint32_t id = job->inventory->hosts[selection->hosts[i]].id;
 
-        if (pd_hosts_silent_since(job->controller->hosts, id)) {
+        if (pd_controller_hosts_silent_since(job->controller->hosts, id)) {
             job->silent[job->silent_len++] = (struct pd_partial_missing){id, SILENT_WORDS, 0};
         } else {
             selection->hosts[kept++] = selection->hosts[i];
@@ -228,14 +231,14 @@ static int plan(struct job *job)
     if (err) {
         return err;
     }
-    err = pd_trees_new(job->inventory, &job->selection, job->fanout, &tree);
+    err = pd_controller_trees_new(job->inventory, &job->selection, job->fanout, &tree);
 
     if (err) {
         return err;
     }
-    err = pd_trees_direct(job->inventory, &job->selection, &direct);
+    err = pd_controller_trees_direct(job->inventory, &job->selection, &direct);
     if (err) {
-        pd_trees_done(&tree);
+        pd_controller_trees_done(&tree);
     } else {
         choose(job, &tree, &direct);
         add_why(job);
@@ -247,12 +250,12 @@ static int plan(struct job *job)
 
 static void note_host(void *context, uint32_t host, const char *reason)
 {
-    pd_hosts_asked(context, host, reason);
+    pd_controller_hosts_asked(context, host, reason);
 }
 
 static uint64_t silent_since(void *context, uint32_t host)
 {
-    return pd_hosts_silent_since(context, host);
+    return pd_controller_hosts_silent_since(context, host);
 }
 
 static void count(struct job *job, const struct pd_execute_summary *summary)
@@ -270,8 +273,8 @@ static void count(struct job *job, const struct pd_execute_summary *summary)
 /* What is no query over records answers in JSON, whatever form its rows would have. */
 static enum pd_execute_form form_of(const struct job *job)
 {
-    return job->takes_ndjson && pd_document_query(&job->document) ? PD_EXECUTE_NDJSON
-                                                                  : PD_EXECUTE_JSON;
+    return job->takes_ndjson && pd_query_document_query(&job->document) ? PD_EXECUTE_NDJSON
+                                                                        : PD_EXECUTE_JSON;
 }
 
 static int ask(struct job *job, struct pd_error *error)
@@ -343,8 +346,8 @@ static int run(struct job *job, const json_t *document, struct pd_error *error)
 {
     int err;
 
-    job->inventory = pd_hosts_inventory(job->controller->hosts);
-    job->credentials = pd_credentials_hold(job->controller->credentials);
+    job->inventory = pd_controller_hosts_inventory(job->controller->hosts);
+    job->credentials = pd_http_credentials_hold(job->controller->credentials);
     err = read_body(job, document, error);
     if (!err) {
         job->form = form_of(job);
@@ -359,12 +362,12 @@ static int run(struct job *job, const json_t *document, struct pd_error *error)
     if (err && error->code != err) {
         pd_fail(error, err, "%s", pd_error_text(err));
     }
-    pd_trees_done(&job->trees);
+    pd_controller_trees_done(&job->trees);
     free(job->silent);
-    pd_selection_done(&job->selection);
-    pd_document_done(&job->document);
-    pd_inventory_free(job->inventory);
-    pd_credentials_drop(job->credentials);
+    pd_controller_selection_done(&job->selection);
+    pd_query_document_done(&job->document);
+    pd_controller_inventory_free(job->inventory);
+    pd_http_credentials_drop(job->credentials);
     return err;
 }
 
@@ -383,23 +386,23 @@ static int write_answer(void *context, const char *bytes, size_t len)
     if (atomic_load_explicit(&stream->controller->stopping, memory_order_relaxed)) {
         return -PD_E_BUSY;
     }
-    return pd_answer_write(stream->answer, bytes, len);
+    return pd_http_answer_write(stream->answer, bytes, len);
 }
 
 static int answer_simulated(struct pd_controller *controller, const json_t *body,
                             struct pd_answer *answer, struct pd_error *error)
 {
     json_t *document = NULL;
-    int err = pd_simulated_execute(controller, body, NULL, &document, error);
+    int err = pd_controller_simulated_execute(controller, body, NULL, &document, error);
 
     if (!err) {
-        pd_answer_json(answer, 200, answer->type, document);
+        pd_http_answer_json(answer, 200, answer->type, document);
     }
     return err;
 }
 
-int pd_execute_answer(struct pd_controller *controller, struct pd_call *call,
-                      struct pd_answer *answer, struct pd_problem *problem)
+int pd_controller_execute_answer(struct pd_controller *controller, struct pd_call *call,
+                                 struct pd_answer *answer, struct pd_problem *problem)
 {
     if (controller->simulated) {
         return answer_simulated(controller, call->body, answer, &problem->error);
@@ -418,7 +421,7 @@ int pd_execute_answer(struct pd_controller *controller, struct pd_call *call,
                   : run(&job, call->body, &problem->error);
 
     if (!err) {
-        err = pd_answer_finish(answer);
+        err = pd_http_answer_finish(answer);
     }
     if (!err && job.form == PD_EXECUTE_NDJSON) {
         answer->type = PD_EXECUTE_NDJSON_TYPE;
@@ -430,11 +433,12 @@ int pd_execute_answer(struct pd_controller *controller, struct pd_call *call,
 
 /* ---- from within ---- */
 
-int pd_execute_within(struct pd_controller *controller, const char *client, const json_t *document,
-                      const struct pd_items *items, json_t **ret_answer, struct pd_error *error)
+int pd_controller_execute_within(struct pd_controller *controller, const char *client,
+                                 const json_t *document, const struct pd_items *items,
+                                 json_t **ret_answer, struct pd_error *error)
 {
     if (controller->simulated) {
-        return pd_simulated_execute(controller, document, items, ret_answer, error);
+        return pd_controller_simulated_execute(controller, document, items, ret_answer, error);
     }
     struct pd_execution_within within = {.items = items ? *items : (struct pd_items){0}};
     struct job job = {.controller = controller, .client = client, .within = &within};
@@ -473,4 +477,5 @@ static void close_part(void *daemon)
     pd_daemon_admission_free(controller->admission);
 }
 
-const struct pd_part pd_execute_part = {.name = "queries", .open = open_part, .close = close_part};
+const struct pd_part pd_controller_execute_part = {
+    .name = "queries", .open = open_part, .close = close_part};

@@ -34,7 +34,7 @@ struct pd_hosts {
     struct pd_events *events; /* NULL: nobody is told */
 };
 
-int pd_hosts_new(struct pd_inventory *inventory, struct pd_hosts **ret_hosts)
+int pd_controller_hosts_new(struct pd_inventory *inventory, struct pd_hosts **ret_hosts)
 {
     struct pd_hosts *hosts = calloc(1, sizeof *hosts);
     struct host *states = calloc(inventory->hosts_len + 1, sizeof *states);
@@ -52,24 +52,24 @@ int pd_hosts_new(struct pd_inventory *inventory, struct pd_hosts **ret_hosts)
     return 0;
 }
 
-void pd_hosts_free(struct pd_hosts *hosts)
+void pd_controller_hosts_free(struct pd_hosts *hosts)
 {
     if (!hosts) {
         return;
     }
     pthread_cond_destroy(&hosts->silence);
     pthread_mutex_destroy(&hosts->mutex);
-    pd_inventory_free(hosts->inventory);
+    pd_controller_inventory_free(hosts->inventory);
     free(hosts->states);
     free(hosts);
 }
 
-struct pd_inventory *pd_hosts_inventory(struct pd_hosts *hosts)
+struct pd_inventory *pd_controller_hosts_inventory(struct pd_hosts *hosts)
 {
     struct pd_inventory *inventory;
 
     pthread_mutex_lock(&hosts->mutex);
-    inventory = pd_inventory_hold(hosts->inventory);
+    inventory = pd_controller_inventory_hold(hosts->inventory);
     pthread_mutex_unlock(&hosts->mutex);
     return inventory;
 }
@@ -79,7 +79,7 @@ static void carry_over(const struct pd_hosts *hosts, const struct pd_inventory *
                        struct host *states)
 {
     for (size_t i = 0; i < inventory->hosts_len; i++) {
-        size_t old = pd_inventory_find(hosts->inventory, inventory->hosts[i].id);
+        size_t old = pd_controller_inventory_find(hosts->inventory, inventory->hosts[i].id);
 
         if (old != SIZE_MAX && !strcmp(hosts->inventory->hosts[old].url, inventory->hosts[i].url)) {
             states[i] = hosts->states[old];
@@ -97,7 +97,7 @@ static size_t count_silent(const struct pd_hosts *hosts)
     return len;
 }
 
-int pd_hosts_replace(struct pd_hosts *hosts, struct pd_inventory *inventory)
+int pd_controller_hosts_replace(struct pd_hosts *hosts, struct pd_inventory *inventory)
 {
     struct host *states = calloc(inventory->hosts_len + 1, sizeof *states), *old_states;
     struct pd_inventory *old;
@@ -113,12 +113,12 @@ int pd_hosts_replace(struct pd_hosts *hosts, struct pd_inventory *inventory)
     hosts->states = states;
     hosts->silent_len = count_silent(hosts);
     pthread_mutex_unlock(&hosts->mutex);
-    pd_inventory_free(old);
+    pd_controller_inventory_free(old);
     free(old_states);
     return 0;
 }
 
-void pd_hosts_publish(struct pd_hosts *hosts, struct pd_events *events)
+void pd_controller_hosts_publish(struct pd_hosts *hosts, struct pd_events *events)
 {
     hosts->events = events;
 }
@@ -137,12 +137,13 @@ static json_t *host_json(const struct pd_inventory *inventory, const struct pd_i
     const struct pd_switch *rack = &topology->switches[topology->hosts[host->index].tor];
 
     return json_pack("{s:I, s:o, s:s, s:I, s:s, s:o, s:o, s:o}", "id", (json_int_t)host->id, "name",
-                     pd_text_json(host->name), "url", host->url, "rack", (json_int_t)rack->id,
+                     pd_http_text_json(host->name), "url", host->url, "rack", (json_int_t)rack->id,
                      "state", state_ids[state->state], "last_seen_us", time_json(state->seen_us),
-                     "error", pd_text_json(state->error), "error_us", time_json(state->error_us));
+                     "error", pd_http_text_json(state->error), "error_us",
+                     time_json(state->error_us));
 }
 
-json_t *pd_hosts_json(struct pd_hosts *hosts)
+json_t *pd_controller_hosts_json(struct pd_hosts *hosts)
 {
     json_t *list = json_array();
 
@@ -186,12 +187,12 @@ static bool note(struct host *host, const char *reason)
     return host->state != before;
 }
 
-void pd_hosts_asked(struct pd_hosts *hosts, uint32_t id, const char *reason)
+void pd_controller_hosts_asked(struct pd_hosts *hosts, uint32_t id, const char *reason)
 {
     size_t i;
 
     pthread_mutex_lock(&hosts->mutex);
-    i = pd_inventory_find(hosts->inventory, id);
+    i = pd_controller_inventory_find(hosts->inventory, id);
     if (i != SIZE_MAX) {
         note_silence(hosts, &hosts->states[i], reason, pd_clock_wall_us());
     }
@@ -206,13 +207,13 @@ void pd_hosts_asked(struct pd_hosts *hosts, uint32_t id, const char *reason)
 
 /* ---- silent ones ---- */
 
-uint64_t pd_hosts_silent_since(struct pd_hosts *hosts, uint32_t id)
+uint64_t pd_controller_hosts_silent_since(struct pd_hosts *hosts, uint32_t id)
 {
     uint64_t since_us = 0;
     size_t i;
 
     pthread_mutex_lock(&hosts->mutex);
-    i = pd_inventory_find(hosts->inventory, id);
+    i = pd_controller_inventory_find(hosts->inventory, id);
     if (i != SIZE_MAX) {
         since_us = hosts->states[i].silent_us;
     }
@@ -220,7 +221,7 @@ uint64_t pd_hosts_silent_since(struct pd_hosts *hosts, uint32_t id)
     return since_us;
 }
 
-uint32_t pd_hosts_next_silent(struct pd_hosts *hosts, uint32_t after, char **ret_url)
+uint32_t pd_controller_hosts_next_silent(struct pd_hosts *hosts, uint32_t after, char **ret_url)
 {
     uint32_t id = 0;
     char *url = NULL;
@@ -239,7 +240,7 @@ uint32_t pd_hosts_next_silent(struct pd_hosts *hosts, uint32_t after, char **ret
     return id;
 }
 
-void pd_hosts_wait_silent(struct pd_hosts *hosts, const atomic_bool *stopping)
+void pd_controller_hosts_wait_silent(struct pd_hosts *hosts, const atomic_bool *stopping)
 {
     pthread_mutex_lock(&hosts->mutex);
     while (!hosts->silent_len && !atomic_load_explicit(stopping, memory_order_relaxed)) {
@@ -248,14 +249,14 @@ void pd_hosts_wait_silent(struct pd_hosts *hosts, const atomic_bool *stopping)
     pthread_mutex_unlock(&hosts->mutex);
 }
 
-void pd_hosts_wake(struct pd_hosts *hosts)
+void pd_controller_hosts_wake(struct pd_hosts *hosts)
 {
     pthread_mutex_lock(&hosts->mutex);
     pthread_cond_broadcast(&hosts->silence);
     pthread_mutex_unlock(&hosts->mutex);
 }
 
-struct pd_hosts_numbers pd_hosts_count(struct pd_hosts *hosts)
+struct pd_hosts_numbers pd_controller_hosts_count(struct pd_hosts *hosts)
 {
     struct pd_hosts_numbers numbers = {0};
 
@@ -269,11 +270,11 @@ struct pd_hosts_numbers pd_hosts_count(struct pd_hosts *hosts)
     return numbers;
 }
 
-int pd_hosts_answer(struct pd_controller *controller, struct pd_call *call,
-                    struct pd_answer *answer, struct pd_problem *problem)
+int pd_controller_hosts_answer(struct pd_controller *controller, struct pd_call *call,
+                               struct pd_answer *answer, struct pd_problem *problem)
 {
     (void)call;
     (void)problem;
-    pd_answer_json(answer, 200, answer->type, pd_hosts_json(controller->hosts));
+    pd_http_answer_json(answer, 200, answer->type, pd_controller_hosts_json(controller->hosts));
     return 0;
 }

@@ -206,7 +206,7 @@ static void index_names(struct storage *storage, const struct entry *entries_by_
 {
     for (size_t i = 0; i < len; i++) {
         storage->by_name[i] =
-            (uint32_t)pd_inventory_find(&storage->inventory, entries_by_name[i].host.id);
+            (uint32_t)pd_controller_inventory_find(&storage->inventory, entries_by_name[i].host.id);
     }
 }
 
@@ -269,9 +269,9 @@ static int fill(const struct reader *reader, struct storage *storage, const char
     return err;
 }
 
-int pd_inventory_parse(struct pd_topology *topology, const char *json, size_t bytes,
-                       const char *name, struct pd_inventory **ret_inventory,
-                       struct pd_error *error)
+int pd_controller_inventory_parse(struct pd_topology *topology, const char *json, size_t bytes,
+                                  const char *name, struct pd_inventory **ret_inventory,
+                                  struct pd_error *error)
 {
     const struct reader reader = {topology, name, error};
     struct storage *storage = calloc(1, sizeof *storage);
@@ -286,7 +286,7 @@ int pd_inventory_parse(struct pd_topology *topology, const char *json, size_t by
     atomic_init(&storage->references, 1);
     err = fill(&reader, storage, json, bytes);
     if (err) {
-        pd_inventory_free(&storage->inventory);
+        pd_controller_inventory_free(&storage->inventory);
     } else {
         *ret_inventory = &storage->inventory;
     }
@@ -320,8 +320,8 @@ static int read_text(const char *file, char **ret_text, size_t *ret_bytes, struc
     return 0;
 }
 
-int pd_inventory_read(const char *topology_file, const char *hosts_file,
-                      struct pd_inventory **ret_inventory, struct pd_error *error)
+int pd_controller_inventory_read(const char *topology_file, const char *hosts_file,
+                                 struct pd_inventory **ret_inventory, struct pd_error *error)
 {
     struct pd_topology *topology;
     char *text;
@@ -336,12 +336,12 @@ int pd_inventory_read(const char *topology_file, const char *hosts_file,
         pd_topology_free(topology);
         return err;
     }
-    err = pd_inventory_parse(topology, text, bytes, hosts_file, ret_inventory, error);
+    err = pd_controller_inventory_parse(topology, text, bytes, hosts_file, ret_inventory, error);
     free(text);
     return err;
 }
 
-struct pd_inventory *pd_inventory_hold(struct pd_inventory *inventory)
+struct pd_inventory *pd_controller_inventory_hold(struct pd_inventory *inventory)
 {
     struct storage *storage = inventory->storage;
 
@@ -349,7 +349,7 @@ struct pd_inventory *pd_inventory_hold(struct pd_inventory *inventory)
     return inventory;
 }
 
-void pd_inventory_free(struct pd_inventory *inventory)
+void pd_controller_inventory_free(struct pd_inventory *inventory)
 {
     struct storage *storage = inventory ? inventory->storage : NULL;
 
@@ -363,7 +363,7 @@ void pd_inventory_free(struct pd_inventory *inventory)
     free(storage);
 }
 
-size_t pd_inventory_find(const struct pd_inventory *inventory, uint32_t id)
+size_t pd_controller_inventory_find(const struct pd_inventory *inventory, uint32_t id)
 {
     size_t low = 0, high = inventory->hosts_len;
 
@@ -379,7 +379,7 @@ size_t pd_inventory_find(const struct pd_inventory *inventory, uint32_t id)
     return low < inventory->hosts_len && inventory->hosts[low].id == id ? low : SIZE_MAX;
 }
 
-size_t pd_inventory_find_name(const struct pd_inventory *inventory, const char *name)
+size_t pd_controller_inventory_find_name(const struct pd_inventory *inventory, const char *name)
 {
     const struct storage *storage = inventory->storage;
     size_t low = 0, high = inventory->hosts_len;

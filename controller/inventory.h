@@ -39,20 +39,21 @@ struct pd_inventory {
 
 /* -PD_E_SYNTAX, -PD_E_VALUE, -PD_E_UNKNOWN_KEY, -PD_E_TOO_LARGE, what pd_topology_read returns, or
  * -errno; always in words. */
-int pd_inventory_read(const char *topology_file, const char *hosts_file,
-                      struct pd_inventory **ret_inventory, struct pd_error *error);
+int pd_controller_inventory_read(const char *topology_file, const char *hosts_file,
+                                 struct pd_inventory **ret_inventory, struct pd_error *error);
 
 /* The same with a topology that is there already (the inventory's from then on, also after an
  * error) and text instead of a file. */
-int pd_inventory_parse(struct pd_topology *topology, const char *json, size_t bytes,
-                       const char *name, struct pd_inventory **ret_inventory,
-                       struct pd_error *error);
+int pd_controller_inventory_parse(struct pd_topology *topology, const char *json, size_t bytes,
+                                  const char *name, struct pd_inventory **ret_inventory,
+                                  struct pd_error *error);
 
-struct pd_inventory *pd_inventory_hold(struct pd_inventory *inventory);
-void pd_inventory_free(struct pd_inventory *inventory); /* lets go of one reference; NULL is fine */
+struct pd_inventory *pd_controller_inventory_hold(struct pd_inventory *inventory);
+void pd_controller_inventory_free(
+    struct pd_inventory *inventory); /* lets go of one reference; NULL is fine */
 
 /* Index of the host with this ID or name, or SIZE_MAX. */
-size_t pd_inventory_find(const struct pd_inventory *inventory, uint32_t id);
-size_t pd_inventory_find_name(const struct pd_inventory *inventory, const char *name);
+size_t pd_controller_inventory_find(const struct pd_inventory *inventory, uint32_t id);
+size_t pd_controller_inventory_find_name(const struct pd_inventory *inventory, const char *name);
 
 #endif

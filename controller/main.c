@@ -52,20 +52,20 @@ static int open_all(struct daemon *daemon, struct pd_error *error)
 {
     int err;
 
-    pd_signals_hold();
-    err = pd_signals_open(&daemon->signal_fd, error);
+    pd_daemon_signals_hold();
+    err = pd_daemon_signals_open(&daemon->signal_fd, error);
     return err ? err : pd_controller_server_open(&daemon->server, NULL, error);
 }
 
 static void announce(struct daemon *daemon)
 {
-    struct pd_hosts_numbers numbers = pd_hosts_count(daemon->server.controller.hosts);
+    struct pd_hosts_numbers numbers = pd_controller_hosts_count(daemon->server.controller.hosts);
     char state[400];
 
     pd_log(PD_LOG_INFO, MODULE, NULL, "pathdump-controller %s serves %s, %zu hosts, state in %s",
            PD_VERSION, daemon->server.listener.name, numbers.all, daemon->settings.state);
     snprintf(state, sizeof state, "READY=1\nSTATUS=serving %.150s", daemon->server.listener.name);
-    pd_notify(state);
+    pd_daemon_notify(state);
 }
 
 /* ---- at work ---- */
@@ -83,23 +83,23 @@ static int replace_inventory(struct daemon *daemon, const struct pd_controller_s
     int err = pd_controller_settings_check(wanted, error);
 
     if (!err) {
-        err = pd_credentials_read(daemon->server.controller.credentials,
-                                  &wanted->common.credentials, &set, error);
+        err = pd_http_credentials_read(daemon->server.controller.credentials,
+                                       &wanted->common.credentials, &set, error);
     }
     if (!err) {
-        err = pd_inventory_read(wanted->topology, wanted->hosts, &inventory, error);
+        err = pd_controller_inventory_read(wanted->topology, wanted->hosts, &inventory, error);
     }
-    if (!err && (err = pd_hosts_replace(daemon->server.controller.hosts, inventory))) {
-        pd_inventory_free(inventory);
+    if (!err && (err = pd_controller_hosts_replace(daemon->server.controller.hosts, inventory))) {
+        pd_controller_inventory_free(inventory);
         pd_fail(error, err, "%s", pd_error_text(err));
     }
     if (err) {
-        pd_credentials_drop(set);
+        pd_http_credentials_drop(set);
         return err;
     }
-    pd_credentials_put(daemon->server.controller.credentials, set);
+    pd_http_credentials_put(daemon->server.controller.credentials, set);
     pd_http_reload(daemon->server.http);
-    pd_parts_reload(&daemon->server.parts);
+    pd_daemon_parts_reload(&daemon->server.parts);
     pd_events_reloaded(&daemon->server.controller);
     return 0;
 }
@@ -126,7 +126,7 @@ static void reload(struct daemon *daemon)
     struct pd_controller_settings wanted;
     struct pd_error error = {0};
 
-    pd_notify_reloading();
+    pd_daemon_notify_reloading();
     if (pd_audit_reload_begin(&daemon->server.controller, &error) ||
         load_again(daemon, &wanted, &error)) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "not reloaded, all stays as it was: %s", error.text);
@@ -141,7 +141,7 @@ static void reload(struct daemon *daemon)
         pd_count(&daemon->server.controller.counters.reloads, 1);
         pd_audit_reload_end(&daemon->server.controller, "done");
     }
-    pd_notify("READY=1");
+    pd_daemon_notify("READY=1");
 }
 
 static void work(struct daemon *daemon)
@@ -152,12 +152,12 @@ static void work(struct daemon *daemon)
 
     while (!taken.end) {
         if (daemon->watchdog_ns) {
-            pd_notify("WATCHDOG=1");
+            pd_daemon_notify("WATCHDOG=1");
         }
         if (poll(&fd, 1, timeout_ms) < 0 && errno != EINTR) {
             break;
         }
-        taken = pd_signals_take(daemon->signal_fd);
+        taken = pd_daemon_signals_take(daemon->signal_fd);
         if (taken.reload && !taken.end) {
             reload(daemon);
         }
@@ -188,7 +188,7 @@ static int run(struct daemon *daemon)
     } else {
         announce(daemon);
         work(daemon);
-        pd_notify("STOPPING=1");
+        pd_daemon_notify("STOPPING=1");
     }
     close_all(daemon);
     if (!err) {
@@ -202,15 +202,16 @@ static int check_config(struct daemon *daemon)
     struct pd_inventory *inventory;
     struct pd_error error = {0};
 
-    if (pd_inventory_read(daemon->settings.topology, daemon->settings.hosts, &inventory, &error)) {
+    if (pd_controller_inventory_read(daemon->settings.topology, daemon->settings.hosts, &inventory,
+                                     &error)) {
         return complain(&error);
     }
-    pd_inventory_free(inventory);
-    if (pd_credentials_new(&daemon->settings.common.credentials,
-                           &daemon->server.controller.credentials, &error)) {
+    pd_controller_inventory_free(inventory);
+    if (pd_http_credentials_new(&daemon->settings.common.credentials,
+                                &daemon->server.controller.credentials, &error)) {
         return complain(&error);
     }
-    pd_credentials_free(daemon->server.controller.credentials);
+    pd_http_credentials_free(daemon->server.controller.credentials);
     puts("the configuration is fine");
     return EXIT_OK;
 }
@@ -221,7 +222,8 @@ static int dry_run(struct daemon *daemon)
     const struct pd_controller_settings *settings = &daemon->settings;
     struct pd_controller *controller = &daemon->server.controller;
     struct pd_error error = {0};
-    int err = pd_credentials_new(&settings->common.credentials, &controller->credentials, &error);
+    int err =
+        pd_http_credentials_new(&settings->common.credentials, &controller->credentials, &error);
 
     pd_controller_openflow(settings, controller->openflow);
     if (!err) {
@@ -233,7 +235,7 @@ static int dry_run(struct daemon *daemon)
         err = pd_switch_service_dry_run(settings->topology, &wanted,
                                         settings->dry_run_wait_s * 1000, stdout, &error);
     }
-    pd_credentials_free(controller->credentials);
+    pd_http_credentials_free(controller->credentials);
     return err ? complain(&error) : EXIT_OK;
 }
 
@@ -266,7 +268,7 @@ int main(int argc, char **argv)
         return EXIT_OK;
     }
     pd_log_set_level(daemon.settings.common.log_level);
-    daemon.watchdog_ns = pd_notify_watchdog_ns();
+    daemon.watchdog_ns = pd_daemon_notify_watchdog_ns();
     if (pd_controller_settings_check(&daemon.settings, &error)) {
         status = complain(&error);
     } else {

@@ -17,7 +17,7 @@ static json_t *params_json(const struct pd_question *question)
     json_t *list = json_array();
 
     for (const struct pd_question_param *param = question->params; param && param->name; param++) {
-        if (pd_question_takes(question, param->name)) {
+        if (pd_query_question_takes(question, param->name)) {
             json_array_append_new(list,
                                   json_pack("{s:s, s:s, s:s, s:b}", "name", param->name, "value",
                                             param->value, "help", param->help, "required",
@@ -32,8 +32,8 @@ static json_t *queries_json(void)
 {
     json_t *list = json_array();
 
-    for (size_t i = 0; pd_questions[i]; i++) {
-        const struct pd_question *question = pd_questions[i];
+    for (size_t i = 0; pd_query_questions[i]; i++) {
+        const struct pd_question *question = pd_query_questions[i];
 
         if (!question->member && question->role == PD_ROLE_READ) {
             json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", question->name, "help",
@@ -45,7 +45,7 @@ static json_t *queries_json(void)
 
 static json_t *document(void)
 {
-    json_t *described = pd_rest_described(pd_controller_rest(), pd_controller_openapi);
+    json_t *described = pd_daemon_rest_described(pd_controller_rest(), pd_controller_openapi);
     json_t *whole = described ? described : json_loads(pd_controller_openapi, 0, NULL);
     json_t *schemas = json_object_get(json_object_get(whole, "components"), "schemas");
 
@@ -53,8 +53,8 @@ static json_t *document(void)
     return whole;
 }
 
-int pd_openapi_answer(struct pd_controller *controller, struct pd_call *call,
-                      struct pd_answer *answer, struct pd_problem *problem)
+int pd_controller_openapi_answer(struct pd_controller *controller, struct pd_call *call,
+                                 struct pd_answer *answer, struct pd_problem *problem)
 {
     (void)controller;
     (void)call;
@@ -64,6 +64,6 @@ int pd_openapi_answer(struct pd_controller *controller, struct pd_call *call,
     if (!whole) {
         return -ENOMEM;
     }
-    pd_answer_json(answer, 200, answer->type, whole);
+    pd_http_answer_json(answer, 200, answer->type, whole);
     return 0;
 }

@@ -64,7 +64,7 @@ static const void *provider_options(void *context, const struct pd_switch_provid
 {
     const struct pd_controller *controller = context;
 
-    return pd_options_own_of(pd_controller_joined(), controller->settings, ops->options);
+    return pd_daemon_options_own_of(pd_controller_joined(), controller->settings, ops->options);
 }
 
 static int open_switches(void *daemon, const void *options, struct pd_error *error)
@@ -85,7 +85,7 @@ static int open_switches(void *daemon, const void *options, struct pd_error *err
     (void)options;
     pd_controller_openflow(settings, controller->openflow);
     wanted.listen = *controller->openflow ? controller->openflow : NULL;
-    controller->switches_inventory = pd_hosts_inventory(controller->hosts);
+    controller->switches_inventory = pd_controller_hosts_inventory(controller->hosts);
     return pd_switch_service_open(controller->switches_inventory->topology, &wanted,
                                   &controller->switches, error);
 }
@@ -94,7 +94,7 @@ static int open_switches(void *daemon, const void *options, struct pd_error *err
 static void reload_switches(void *daemon)
 {
     struct pd_controller *controller = daemon;
-    struct pd_inventory *wanted = pd_hosts_inventory(controller->hosts);
+    struct pd_inventory *wanted = pd_controller_hosts_inventory(controller->hosts);
     struct pd_error error = {0};
     bool taken;
 
@@ -104,7 +104,7 @@ static void reload_switches(void *daemon)
                      : "switches keep the rules of the topology before");
     }
     if (!taken || !pd_switch_service_left_behind(controller->switches)) {
-        pd_inventory_free(taken ? controller->switches_inventory : wanted);
+        pd_controller_inventory_free(taken ? controller->switches_inventory : wanted);
     }
     if (taken) {
         controller->switches_inventory = wanted;
@@ -116,19 +116,19 @@ static void close_switches(void *daemon)
     struct pd_controller *controller = daemon;
 
     if (pd_switch_service_close(controller->switches)) {
-        pd_inventory_free(controller->switches_inventory);
+        pd_controller_inventory_free(controller->switches_inventory);
     }
 }
 
-const struct pd_part pd_openflow_part = {
+const struct pd_part pd_controller_openflow_part = {
     .name = "switches",
     .open = open_switches,
     .reload = reload_switches,
     .close = close_switches,
 };
 
-int pd_switches_answer(struct pd_controller *controller, struct pd_call *call,
-                       struct pd_answer *answer, struct pd_problem *problem)
+int pd_controller_switches_answer(struct pd_controller *controller, struct pd_call *call,
+                                  struct pd_answer *answer, struct pd_problem *problem)
 {
     json_t *document = pd_switch_service_json(controller->switches);
 
@@ -136,6 +136,6 @@ int pd_switches_answer(struct pd_controller *controller, struct pd_call *call,
     if (!document) {
         return pd_fail(&problem->error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
-    pd_answer_json(answer, 200, answer->type, document);
+    pd_http_answer_json(answer, 200, answer->type, document);
     return 0;
 }

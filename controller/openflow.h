@@ -8,6 +8,6 @@
 /* Opens the OpenFlow endpoint where the settings say so, by the topology of the inventory; a reload
  * that brings another topology has all switches come again. A switch that the topology does not
  * know gets nothing. */
-extern const struct pd_part pd_openflow_part;
+extern const struct pd_part pd_controller_openflow_part;
 
 #endif

@@ -22,11 +22,11 @@ const struct pd_part *const pd_controller_parts[] = {
     &pd_events_part, /* first: the others publish */
     &pd_audit_part,
     &pd_alarms_part, /* then: the others may raise some */
-    &pd_pulse_part,
-    &pd_execute_part,
+    &pd_controller_pulse_part,
+    &pd_controller_execute_part,
     &pd_apps_part,
     &pd_links_part,
-    &pd_openflow_part,
+    &pd_controller_openflow_part,
     &pd_installed_part,
     &pd_telemetry_part,
     &pd_map_part,

@@ -57,7 +57,8 @@ static bool next(void *context, struct pd_fanout_peer *ret_peer)
 {
     struct round *round = context;
     char *url = NULL;
-    uint32_t id = make_room(round) ? pd_hosts_next_silent(round->hosts, round->last, &url) : 0;
+    uint32_t id =
+        make_room(round) ? pd_controller_hosts_next_silent(round->hosts, round->last, &url) : 0;
 
     if (!id) {
         return false;
@@ -82,8 +83,8 @@ static void end(void *context, size_t i, const struct pd_error *error)
     if (error->code == -PD_E_SILENT || error->code == -PD_E_DEADLINE || error->code == -ENOMEM) {
         return;
     }
-    pd_hosts_asked(round->hosts, round->silent[i].id,
-                   error->code == -PD_E_UNREACHABLE ? error->text : NULL);
+    pd_controller_hosts_asked(round->hosts, round->silent[i].id,
+                              error->code == -PD_E_UNREACHABLE ? error->text : NULL);
 }
 
 static void go_round(struct pd_pulse *pulse)
@@ -112,7 +113,7 @@ static void *run(void *context)
     const atomic_bool *stopping = &pulse->controller->stopping;
 
     while (!atomic_load_explicit(stopping, memory_order_relaxed)) {
-        pd_hosts_wait_silent(pulse->controller->hosts, stopping);
+        pd_controller_hosts_wait_silent(pulse->controller->hosts, stopping);
         if (!atomic_load_explicit(stopping, memory_order_relaxed)) {
             go_round(pulse);
             poll(NULL, 0, PAUSE_MS);
@@ -150,7 +151,7 @@ static void stop_part(void *daemon)
 {
     const struct pd_controller *controller = daemon;
 
-    pd_hosts_wake(controller->hosts);
+    pd_controller_hosts_wake(controller->hosts);
 }
 
 static void end_part(void *daemon)
@@ -161,12 +162,12 @@ static void end_part(void *daemon)
     if (!pulse) {
         return;
     }
-    pd_hosts_wake(controller->hosts);
+    pd_controller_hosts_wake(controller->hosts);
     pthread_join(pulse->thread, NULL);
     pd_fleet_fanout_free(pulse->fanout);
     free(pulse);
     controller->pulse = NULL;
 }
 
-const struct pd_part pd_pulse_part = {
+const struct pd_part pd_controller_pulse_part = {
     .name = "pulse", .start = start_part, .stop = stop_part, .end = end_part};

@@ -8,6 +8,6 @@
 /* One thread, `pd-pulse`, asleep while no host is silent. Each of them is asked for its status
  * again and again, all at the same time; what answers, whatever it says, takes part in questions
  * again. What refuses the connection is missing, and not silent: asking it costs nothing. */
-extern const struct pd_part pd_pulse_part;
+extern const struct pd_part pd_controller_pulse_part;
 
 #endif

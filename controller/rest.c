@@ -38,11 +38,11 @@ const struct pd_rest *pd_controller_rest(void)
 {
     if (!rest.len) {
         for (size_t i = 0; i < PD_CONTROLLER_ROUTE_COUNT; i++) {
-            pd_rest_add(&rest, &own_routes[i]);
+            pd_daemon_rest_add(&rest, &own_routes[i]);
         }
         rest.own_len = rest.len;
         rest.witness = &pd_audit_witness;
-        pd_parts_routes(pd_controller_parts, &rest);
+        pd_daemon_parts_routes(pd_controller_parts, &rest);
     }
     return &rest;
 }
@@ -57,12 +57,12 @@ void pd_controller_answer(struct pd_controller *controller, const struct pd_http
     if (controller->simulated) {
         reading.role = PD_ROLE_READ; /* there is nothing to be changed */
     }
-    err = pd_rest_call(&rest, controller, &reading, answer, &problem);
+    err = pd_daemon_rest_call(&rest, controller, &reading, answer, &problem);
 
     pd_count(&controller->counters.http_requests, 1);
     if (err) {
         pd_count(&controller->counters.http_problems, 1);
-        pd_answer_problem(answer, &problem);
+        pd_http_answer_problem(answer, &problem);
     }
 }
 
@@ -100,16 +100,17 @@ static void count_event(void *context, enum pd_http_event event)
 static size_t wanted_bytes(void *context, const char *method, const char *target)
 {
     (void)context;
-    if (!pd_rest_wants_body(&rest, method, target)) {
+    if (!pd_daemon_rest_wants_body(&rest, method, target)) {
         return 0;
     }
-    return pd_rest_is_open(&rest, method, target) ? STRANGERS_BODY_BYTES : PD_CONTROLLER_BODY_BYTES;
+    return pd_daemon_rest_is_open(&rest, method, target) ? STRANGERS_BODY_BYTES
+                                                         : PD_CONTROLLER_BODY_BYTES;
 }
 
 static bool is_open(void *context, const char *method, const char *target)
 {
     (void)context;
-    return pd_rest_is_open(&rest, method, target);
+    return pd_daemon_rest_is_open(&rest, method, target);
 }
 
 /* Whoever holds a turn and waits for a reader keeps others waiting. */

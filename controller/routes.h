@@ -17,22 +17,22 @@
 /* name, method, path ("{id}": any last segment), role that it needs, takes parameters, handler,
  * help */
 #define PD_CONTROLLER_ROUTES(X)                                                                                                          \
-    X(EXECUTE, POST, "/v1/execute", READ, false, pd_execute_answer, "asks hosts a query or runs a program on them, and merges the answers") \
+    X(EXECUTE, POST, "/v1/execute", READ, false, pd_controller_execute_answer, "asks hosts a query or runs a program on them, and merges the answers") \
     X(ALARMS_TAKE, POST, "/v1/alarms", AGENT, false, pd_alarms_take, "takes alarms of a host, each of them once")                        \
     X(ALARMS, GET, "/v1/alarms", READ, true, pd_alarms_list, "alarms of all hosts, by their IDs")                                        \
     X(ALARMS_STREAM, GET, "/v1/alarms/stream", READ, true, pd_alarms_stream, "alarms as they come, as server-sent events")               \
     X(EVENTS, GET, "/v1/events", READ, true, pd_events_answer, "what is new, as server-sent events")                                     \
-    X(HOSTS, GET, "/v1/hosts", READ, false, pd_hosts_answer, "hosts of the inventory and how they answered")                             \
-    X(INSTALL, POST, "/v1/install", INSTALL, false, pd_install_answer, "installs a query on hosts, where it runs by itself")              \
+    X(HOSTS, GET, "/v1/hosts", READ, false, pd_controller_hosts_answer, "hosts of the inventory and how they answered")                             \
+    X(INSTALL, POST, "/v1/install", INSTALL, false, pd_installed_install_answer, "installs a query on hosts, where it runs by itself")              \
     X(INSTALLED, GET, "/v1/installed", READ, false, pd_controller_installed_answer, "installed queries, their counters and hosts")                  \
     X(INSTALLED_ONE, GET, "/v1/installed/{id}", READ, false, pd_installed_one_answer, "one of them")                                     \
-    X(UNINSTALL, DELETE, "/v1/installed/{id}", INSTALL, false, pd_uninstall_answer, "uninstalls a query from its hosts")                 \
+    X(UNINSTALL, DELETE, "/v1/installed/{id}", INSTALL, false, pd_installed_uninstall_answer, "uninstalls a query from its hosts")                 \
     X(APPS, GET, "/v1/apps", READ, false, pd_apps_answer, "applications, with their arguments")                                          \
     X(APP_RUN, POST, "/v1/apps/{id}", READ, false, pd_app_run_answer, "runs an application once and answers with its report")            \
-    X(WATCH, POST, "/v1/watches", INSTALL, false, pd_watch_answer, "watches: runs an application again and again")                       \
-    X(WATCHES, GET, "/v1/watches", READ, false, pd_watches_answer, "watched applications and their last reports")                        \
-    X(UNWATCH, DELETE, "/v1/watches/{id}", INSTALL, false, pd_unwatch_answer, "ends a watch")                                            \
-    X(SWITCHES, GET, "/v1/switches", READ, false, pd_switches_answer, "switches of the topology and the rules that they have")           \
+    X(WATCH, POST, "/v1/watches", INSTALL, false, pd_app_watch_answer, "watches: runs an application again and again")                       \
+    X(WATCHES, GET, "/v1/watches", READ, false, pd_app_watches_answer, "watched applications and their last reports")                        \
+    X(UNWATCH, DELETE, "/v1/watches/{id}", INSTALL, false, pd_app_unwatch_answer, "ends a watch")                                            \
+    X(SWITCHES, GET, "/v1/switches", READ, false, pd_controller_switches_answer, "switches of the topology and the rules that they have")           \
     X(TOPOLOGY, GET, "/v1/topology", READ, true, pd_links_topology_answer, "the topology in force, as its file")                         \
     X(LINKS, GET, "/v1/links", READ, true, pd_links_answer, "metrics of directed links, of now or of a time")                            \
     X(LINK_METRICS, GET, "/v1/links/metrics", READ, false, pd_links_metrics_answer, "link metrics that there are")                       \
@@ -45,9 +45,9 @@
     X(MAP_VENDOR, GET, "/map/vendor/{id}", NONE, false, pd_map_vendor, "its libraries")                                                  \
     X(LOGIN, POST, "/v1/session", NONE, false, pd_map_login, "takes a token and gives a page a cookie for it")                           \
     X(LOGOUT, DELETE, "/v1/session", NONE, false, pd_map_logout, "ends the session of the cookie")                                       \
-    X(STATUS, GET, "/v1/status", READ, false, pd_status_answer, "state and counters of the controller")                                  \
-    X(METRICS, GET, "/metrics", READ, false, pd_metrics_answer, "the same counters in the text format of Prometheus")                    \
-    X(OPENAPI, GET, "/openapi.json", READ, false, pd_openapi_answer, "description of this API")
+    X(STATUS, GET, "/v1/status", READ, false, pd_controller_status_answer, "state and counters of the controller")                                  \
+    X(METRICS, GET, "/metrics", READ, false, pd_controller_metrics_answer, "the same counters in the text format of Prometheus")                    \
+    X(OPENAPI, GET, "/openapi.json", READ, false, pd_controller_openapi_answer, "description of this API")
 // clang-format on
 
 enum pd_controller_route {

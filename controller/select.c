@@ -72,7 +72,7 @@ static int choose_rack(struct choice *choice, const char *place, const char *tex
                        "%s: rack:%.80s: no switch of the topology has this ID or name", place,
                        text);
     }
-    if (!pd_role_is_tor(topology->switches[rack].role)) {
+    if (!pd_topology_role_is_tor(topology->switches[rack].role)) {
         return pd_fail(choice->error, -PD_E_VALUE, "%s: rack:%.80s: this switch has no rack", place,
                        text);
     }
@@ -118,7 +118,7 @@ static int choose_text(struct choice *choice, const char *place, const char *tex
     if (!strncmp(text, rack_prefix, strlen(rack_prefix))) {
         return choose_rack(choice, place, text + strlen(rack_prefix));
     }
-    i = pd_inventory_find_name(choice->inventory, text);
+    i = pd_controller_inventory_find_name(choice->inventory, text);
     if (i == SIZE_MAX) {
         char quoted[90];
 
@@ -131,8 +131,9 @@ static int choose_text(struct choice *choice, const char *place, const char *tex
 
 static int choose_id(struct choice *choice, const char *place, json_int_t id)
 {
-    size_t i =
-        id < 0 || id > UINT32_MAX ? SIZE_MAX : pd_inventory_find(choice->inventory, (uint32_t)id);
+    size_t i = id < 0 || id > UINT32_MAX
+                   ? SIZE_MAX
+                   : pd_controller_inventory_find(choice->inventory, (uint32_t)id);
 
     if (i == SIZE_MAX) {
         char text[32];
@@ -193,8 +194,8 @@ static int gather(const struct choice *choice, struct pd_selection *ret_selectio
     return 0;
 }
 
-int pd_select(const struct pd_inventory *inventory, const json_t *hosts,
-              struct pd_selection *ret_selection, struct pd_error *error)
+int pd_controller_select(const struct pd_inventory *inventory, const json_t *hosts,
+                         struct pd_selection *ret_selection, struct pd_error *error)
 {
     struct choice choice = {.inventory = inventory, .error = error};
     int err;
@@ -218,7 +219,7 @@ int pd_select(const struct pd_inventory *inventory, const json_t *hosts,
     return err;
 }
 
-void pd_selection_done(struct pd_selection *selection)
+void pd_controller_selection_done(struct pd_selection *selection)
 {
     free(selection->hosts);
     *selection = (struct pd_selection){0};

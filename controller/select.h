@@ -23,9 +23,9 @@ struct pd_selection {
 
 /* `hosts` may be NULL: the member is missing. -PD_E_VALUE with
  * words that name the item; -ENOMEM. */
-int pd_select(const struct pd_inventory *inventory, const json_t *hosts,
-              struct pd_selection *ret_selection, struct pd_error *error);
+int pd_controller_select(const struct pd_inventory *inventory, const json_t *hosts,
+                         struct pd_selection *ret_selection, struct pd_error *error);
 
-void pd_selection_done(struct pd_selection *selection); /* a zeroed one is fine */
+void pd_controller_selection_done(struct pd_selection *selection); /* a zeroed one is fine */
 
 #endif

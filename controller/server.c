@@ -26,15 +26,16 @@ static int open_hosts(struct pd_controller_server *server, struct pd_inventory *
                       struct pd_error *error)
 {
     const struct pd_controller_settings *settings = server->controller.settings;
-    int err =
-        inventory ? 0 : pd_inventory_read(settings->topology, settings->hosts, &inventory, error);
+    int err = inventory ? 0
+                        : pd_controller_inventory_read(settings->topology, settings->hosts,
+                                                       &inventory, error);
 
     if (err) {
         return err;
     }
-    err = pd_hosts_new(inventory, &server->controller.hosts);
+    err = pd_controller_hosts_new(inventory, &server->controller.hosts);
     if (err) {
-        pd_inventory_free(inventory);
+        pd_controller_inventory_free(inventory);
     }
     return err;
 }
@@ -48,7 +49,8 @@ static int open_parts(struct pd_controller_server *server, struct pd_error *erro
         return -ENOMEM;
     }
     pd_fleet_fanout_use(controller->fanout, controller->credentials);
-    return pd_parts_open(&server->parts, pd_controller_joined(), controller->settings, error);
+    return pd_daemon_parts_open(&server->parts, pd_controller_joined(), controller->settings,
+                                error);
 }
 
 int pd_controller_server_open(struct pd_controller_server *server, struct pd_inventory *inventory,
@@ -62,9 +64,9 @@ int pd_controller_server_open(struct pd_controller_server *server, struct pd_inv
     if (gethostname(controller->host, sizeof controller->host - 1)) {
         controller->host[0] = '\0';
     }
-    err = pd_credentials_new(&settings->common.credentials, &controller->credentials, error);
+    err = pd_http_credentials_new(&settings->common.credentials, &controller->credentials, error);
     if (err) {
-        pd_inventory_free(inventory);
+        pd_controller_inventory_free(inventory);
         return err;
     }
     err = open_hosts(server, inventory, error);
@@ -72,12 +74,12 @@ int pd_controller_server_open(struct pd_controller_server *server, struct pd_inv
         err = pd_daemon_open_listen(&settings->common, settings->listen, &server->listener, error);
     }
     if (!err) {
-        err = pd_state_open(settings->state, &controller->state, error);
+        err = pd_controller_state_open(settings->state, &controller->state, error);
     }
     if (!err) {
         err = open_parts(server, error);
     }
-    return err ? err : pd_parts_start(&server->parts, error);
+    return err ? err : pd_daemon_parts_start(&server->parts, error);
 }
 
 int pd_controller_server_serve(struct pd_controller_server *server, struct pd_error *error)
@@ -106,14 +108,14 @@ void pd_controller_server_close(struct pd_controller_server *server)
     struct pd_controller *controller = &server->controller;
 
     atomic_store_explicit(&controller->stopping, true, memory_order_relaxed);
-    pd_parts_stop(&server->parts);
+    pd_daemon_parts_stop(&server->parts);
     pd_http_stop(server->http);
-    pd_listen_close(&server->listener);
-    pd_parts_close(&server->parts);
+    pd_http_listen_close(&server->listener);
+    pd_daemon_parts_close(&server->parts);
     if (controller->fanout) {
         pd_fleet_fanout_free(controller->fanout);
     }
-    pd_credentials_free(controller->credentials);
-    pd_hosts_free(controller->hosts);
-    pd_state_close(&controller->state);
+    pd_http_credentials_free(controller->credentials);
+    pd_controller_hosts_free(controller->hosts);
+    pd_controller_state_close(&controller->state);
 }

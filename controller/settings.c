@@ -18,7 +18,7 @@ static int accept_openflow(void *target, const char *name, const char *value,
 
     (void)target;
     (void)name; /* what is wrong begins with it */
-    return pd_endpoint_check(value, &tls, error);
+    return pd_switch_endpoint_check(value, &tls, error);
 }
 
 static int set_depth(void *target, const char *name, const char *value, struct pd_error *error)
@@ -144,13 +144,13 @@ const struct pd_option *pd_controller_options(void)
 {
     if (!joined.len) {
         joined.own_at = AT(own);
-        pd_options_rows(&joined, first_rows);
+        pd_daemon_options_rows(&joined, first_rows);
         for (size_t i = 0; pd_switch_providers[i]; i++) {
-            pd_options_own(&joined, pd_switch_providers[i]->options,
-                           pd_switch_providers[i]->options_bytes);
+            pd_daemon_options_own(&joined, pd_switch_providers[i]->options,
+                                  pd_switch_providers[i]->options_bytes);
         }
-        pd_parts_options(pd_controller_parts, &joined);
-        pd_options_rows(&joined, last_rows);
+        pd_daemon_parts_options(pd_controller_parts, &joined);
+        pd_daemon_options_rows(&joined, last_rows);
     }
     return joined.table;
 }
@@ -194,7 +194,7 @@ static int check_openflow(const struct pd_controller_settings *settings, struct 
     int err;
 
     pd_controller_openflow(settings, text);
-    err = *text ? pd_endpoint_check(text, &tls, error) : 0;
+    err = *text ? pd_switch_endpoint_check(text, &tls, error) : 0;
     if (!err && tls && !(files->cert && files->key && files->ca)) {
         err =
             pd_fail(error, -PD_E_VALUE, "openflow: tls: needs --tls-cert, --tls-key and --tls-ca");

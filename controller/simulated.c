@@ -15,8 +15,9 @@ static int say_why(json_t *answer, struct pd_error *error)
     return 0;
 }
 
-int pd_simulated_execute(struct pd_controller *controller, const json_t *document,
-                         const struct pd_items *items, json_t **ret_answer, struct pd_error *error)
+int pd_controller_simulated_execute(struct pd_controller *controller, const json_t *document,
+                                    const struct pd_items *items, json_t **ret_answer,
+                                    struct pd_error *error)
 {
     static const char *const ways[] = {"mode", "fanout", "partial_after_ms"};
     const struct pd_app_world *world = controller->simulated;

@@ -38,7 +38,7 @@ static int take_lock(struct pd_state *state, struct pd_error *error)
     return pd_fail(error, -errno, "state: %.200s/lock: %s", state->path, strerror(errno));
 }
 
-int pd_state_open(const char *path, struct pd_state *ret_state, struct pd_error *error)
+int pd_controller_state_open(const char *path, struct pd_state *ret_state, struct pd_error *error)
 {
     struct pd_state state = {.path = path, .fd = -1, .lock_fd = -1};
     int err = open_directory(path, &state.fd, error);
@@ -47,14 +47,14 @@ int pd_state_open(const char *path, struct pd_state *ret_state, struct pd_error 
         err = take_lock(&state, error);
     }
     if (err) {
-        pd_state_close(&state);
+        pd_controller_state_close(&state);
     } else {
         *ret_state = state;
     }
     return err;
 }
 
-void pd_state_close(struct pd_state *state)
+void pd_controller_state_close(struct pd_state *state)
 {
     if (state->lock_fd >= 0) {
         close(state->lock_fd);

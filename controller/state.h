@@ -18,8 +18,8 @@ struct pd_state {
 
 /* Makes the directory (not those above it) when it is not there. -PD_E_BUSY when another controller
  * has it, -errno in words when nothing can be written there. `path` must outlive the state. */
-int pd_state_open(const char *path, struct pd_state *ret_state, struct pd_error *error);
+int pd_controller_state_open(const char *path, struct pd_state *ret_state, struct pd_error *error);
 
-void pd_state_close(struct pd_state *state); /* half-open is fine */
+void pd_controller_state_close(struct pd_state *state); /* half-open is fine */
 
 #endif

@@ -15,8 +15,8 @@ static json_t *topology_json(const struct pd_topology *topology)
 {
     json_t *object = json_object();
 
-    json_object_set_new(object, "name", pd_text_json(topology->name));
-    json_object_set_new(object, "codec", pd_text_json(topology->codec));
+    json_object_set_new(object, "name", pd_http_text_json(topology->name));
+    json_object_set_new(object, "codec", pd_http_text_json(topology->codec));
     SET(object, "switches", topology->switches_len);
     SET(object, "hosts", topology->hosts_len);
     return object;
@@ -24,7 +24,7 @@ static json_t *topology_json(const struct pd_topology *topology)
 
 static json_t *hosts_json(struct pd_hosts *hosts)
 {
-    struct pd_hosts_numbers numbers = pd_hosts_count(hosts);
+    struct pd_hosts_numbers numbers = pd_controller_hosts_count(hosts);
     json_t *object = json_object();
 
     SET(object, "all", numbers.all);
@@ -71,16 +71,16 @@ static json_t *alarms_json(struct pd_alarm_store *store)
     return object;
 }
 
-int pd_status_answer(struct pd_controller *controller, struct pd_call *call,
-                     struct pd_answer *answer, struct pd_problem *problem)
+int pd_controller_status_answer(struct pd_controller *controller, struct pd_call *call,
+                                struct pd_answer *answer, struct pd_problem *problem)
 {
-    struct pd_inventory *inventory = pd_hosts_inventory(controller->hosts);
+    struct pd_inventory *inventory = pd_controller_hosts_inventory(controller->hosts);
     json_t *document = json_object();
 
     (void)call;
     (void)problem;
     json_object_set_new(document, "version", json_string(PD_VERSION));
-    json_object_set_new(document, "host", pd_text_json(controller->host));
+    json_object_set_new(document, "host", pd_http_text_json(controller->host));
     SET(document, "uptime_s", (pd_clock_monotonic_ns() - controller->started_ns) / PD_NS_PER_S);
     json_object_set_new(document, "topology", topology_json(inventory->topology));
     json_object_set_new(document, "hosts", hosts_json(controller->hosts));
@@ -88,9 +88,9 @@ int pd_status_answer(struct pd_controller *controller, struct pd_call *call,
     json_object_set_new(document, "programs", programs_json(controller->programs));
     json_object_set_new(document, "alarms", alarms_json(controller->alarms));
     json_object_set_new(document, "controller", counters_json(&controller->counters));
-    pd_parts_status(pd_controller_parts, controller, document);
-    pd_inventory_free(inventory);
-    pd_answer_json(answer, 200, answer->type, document);
+    pd_daemon_parts_status(pd_controller_parts, controller, document);
+    pd_controller_inventory_free(inventory);
+    pd_http_answer_json(answer, 200, answer->type, document);
     return 0;
 }
 
@@ -100,24 +100,27 @@ static void put_info(struct pd_metrics *metrics, const struct pd_topology *topol
 {
     char name[160], codec[160];
 
-    pd_metrics_head(metrics, "controller_info", "gauge", "version, topology and codec, as labels");
-    pd_metrics_put(metrics,
-                   "pathdump_controller_info{version=\"%s\",topology=\"%s\",codec=\"%s\"} 1\n",
-                   PD_VERSION, pd_metrics_label(topology->name, name, sizeof name),
-                   pd_metrics_label(topology->codec, codec, sizeof codec));
-    pd_metrics_gauge(metrics, "topology_switches", "switches of the topology",
-                     topology->switches_len);
-    pd_metrics_gauge(metrics, "topology_hosts", "hosts of the topology", topology->hosts_len);
+    pd_daemon_metrics_head(metrics, "controller_info", "gauge",
+                           "version, topology and codec, as labels");
+    pd_daemon_metrics_put(
+        metrics, "pathdump_controller_info{version=\"%s\",topology=\"%s\",codec=\"%s\"} 1\n",
+        PD_VERSION, pd_daemon_metrics_label(topology->name, name, sizeof name),
+        pd_daemon_metrics_label(topology->codec, codec, sizeof codec));
+    pd_daemon_metrics_gauge(metrics, "topology_switches", "switches of the topology",
+                            topology->switches_len);
+    pd_daemon_metrics_gauge(metrics, "topology_hosts", "hosts of the topology",
+                            topology->hosts_len);
 }
 
 static void put_hosts(struct pd_metrics *metrics, struct pd_hosts *hosts)
 {
-    struct pd_hosts_numbers numbers = pd_hosts_count(hosts);
+    struct pd_hosts_numbers numbers = pd_controller_hosts_count(hosts);
 
-    pd_metrics_gauge(metrics, "controller_hosts", "hosts of the inventory", numbers.all);
-    pd_metrics_gauge(metrics, "controller_hosts_up", "of these, answered when asked last",
-                     numbers.up);
-    pd_metrics_gauge(metrics, "controller_hosts_missing", "of these, did not", numbers.missing);
+    pd_daemon_metrics_gauge(metrics, "controller_hosts", "hosts of the inventory", numbers.all);
+    pd_daemon_metrics_gauge(metrics, "controller_hosts_up", "of these, answered when asked last",
+                            numbers.up);
+    pd_daemon_metrics_gauge(metrics, "controller_hosts_missing", "of these, did not",
+                            numbers.missing);
 }
 
 static void put_queries(struct pd_metrics *metrics, struct pd_daemon_admission *admission)
@@ -125,14 +128,14 @@ static void put_queries(struct pd_metrics *metrics, struct pd_daemon_admission *
     struct pd_daemon_admission_counters counters;
 
     pd_daemon_admission_counters(admission, &counters);
-    pd_metrics_gauge(metrics, "controller_queries_working", "queries that are at work",
-                     counters.working);
-    pd_metrics_gauge(metrics, "controller_queries_waiting", "queries that wait for their turn",
-                     counters.waiting);
-    pd_metrics_counter(metrics, "controller_queries_waited_total",
-                       "queries that had to wait for their turn", counters.waited);
-    pd_metrics_counter(metrics, "controller_queries_late_total",
-                       "queries whose deadline passed while they waited", counters.late);
+    pd_daemon_metrics_gauge(metrics, "controller_queries_working", "queries that are at work",
+                            counters.working);
+    pd_daemon_metrics_gauge(metrics, "controller_queries_waiting",
+                            "queries that wait for their turn", counters.waiting);
+    pd_daemon_metrics_counter(metrics, "controller_queries_waited_total",
+                              "queries that had to wait for their turn", counters.waited);
+    pd_daemon_metrics_counter(metrics, "controller_queries_late_total",
+                              "queries whose deadline passed while they waited", counters.late);
 }
 
 static void put_alarms(struct pd_metrics *metrics, struct pd_alarm_store *store)
@@ -140,35 +143,36 @@ static void put_alarms(struct pd_metrics *metrics, struct pd_alarm_store *store)
     struct pd_alarm_store_stat stat;
 
     pd_alarm_store_stat(store, &stat);
-    pd_metrics_gauge(metrics, "controller_alarms_kept", "alarms in the store", stat.kept);
+    pd_daemon_metrics_gauge(metrics, "controller_alarms_kept", "alarms in the store", stat.kept);
 #define X(name, text) \
-    pd_metrics_counter(metrics, "controller_alarms_" #name "_total", text, stat.name);
+    pd_daemon_metrics_counter(metrics, "controller_alarms_" #name "_total", text, stat.name);
     PD_ALARM_STORE_COUNTERS(X)
 #undef X
 }
 
-int pd_metrics_answer(struct pd_controller *controller, struct pd_call *call,
-                      struct pd_answer *answer, struct pd_problem *problem)
+int pd_controller_metrics_answer(struct pd_controller *controller, struct pd_call *call,
+                                 struct pd_answer *answer, struct pd_problem *problem)
 {
-    struct pd_inventory *inventory = pd_hosts_inventory(controller->hosts);
+    struct pd_inventory *inventory = pd_controller_hosts_inventory(controller->hosts);
     struct pd_metrics metrics = {answer, 0};
 
     (void)call;
     (void)problem;
     answer->type = PD_METRICS_TYPE;
     put_info(&metrics, inventory->topology);
-    pd_inventory_free(inventory);
-    pd_metrics_gauge(&metrics, "controller_uptime_seconds", "seconds since the controller started",
-                     (pd_clock_monotonic_ns() - controller->started_ns) / PD_NS_PER_S);
+    pd_controller_inventory_free(inventory);
+    pd_daemon_metrics_gauge(&metrics, "controller_uptime_seconds",
+                            "seconds since the controller started",
+                            (pd_clock_monotonic_ns() - controller->started_ns) / PD_NS_PER_S);
     put_hosts(&metrics, controller->hosts);
     put_queries(&metrics, controller->admission);
-#define X(name, text)                                                \
-    pd_metrics_counter(&metrics, "controller_" #name "_total", text, \
-                       pd_counted(&controller->counters.name));
+#define X(name, text)                                                       \
+    pd_daemon_metrics_counter(&metrics, "controller_" #name "_total", text, \
+                              pd_counted(&controller->counters.name));
     PD_CONTROLLER_COUNTERS(X)
 #undef X
     put_alarms(&metrics, controller->alarms);
-    pd_parts_metrics(pd_controller_parts, "controller_", &metrics);
+    pd_daemon_parts_metrics(pd_controller_parts, "controller_", &metrics);
     pd_switch_service_metrics(controller->switches, &metrics);
     return metrics.error;
 }

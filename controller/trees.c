@@ -59,7 +59,7 @@ static int find_pods(const struct pd_topology *topology, uint32_t *pods)
         return -ENOMEM;
     }
     for (uint32_t i = 0; i < topology->switches_len; i++) {
-        if (!pd_role_is_tor(topology->switches[i].role)) {
+        if (!pd_topology_role_is_tor(topology->switches[i].role)) {
             continue;
         }
         pods[i] = topology->switches[i].pod;
@@ -305,20 +305,21 @@ static int build(const struct pd_inventory *inventory, const struct pd_selection
     return 0;
 }
 
-int pd_trees_new(const struct pd_inventory *inventory, const struct pd_selection *selection,
-                 uint32_t fanout, struct pd_trees *ret_trees)
+int pd_controller_trees_new(const struct pd_inventory *inventory,
+                            const struct pd_selection *selection, uint32_t fanout,
+                            struct pd_trees *ret_trees)
 {
     return build(inventory, selection, false, fanout, ret_trees);
 }
 
-int pd_trees_direct(const struct pd_inventory *inventory, const struct pd_selection *selection,
-                    struct pd_trees *ret_trees)
+int pd_controller_trees_direct(const struct pd_inventory *inventory,
+                               const struct pd_selection *selection, struct pd_trees *ret_trees)
 {
     return build(inventory, selection, true, 0, ret_trees);
 }
 
 /* The tops were taken first: they are where the memory begins. */
-void pd_trees_done(struct pd_trees *trees)
+void pd_controller_trees_done(struct pd_trees *trees)
 {
     free(trees->tops);
     *trees = (struct pd_trees){0};

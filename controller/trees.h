@@ -43,13 +43,14 @@ struct pd_trees {
 
 /* `fanout` 0: from the topology. Else PD_TREES_FANOUT_MIN to _MAX. The inventory must outlive the
  * trees. 0 or -ENOMEM. */
-int pd_trees_new(const struct pd_inventory *inventory, const struct pd_selection *selection,
-                 uint32_t fanout, struct pd_trees *ret_trees);
+int pd_controller_trees_new(const struct pd_inventory *inventory,
+                            const struct pd_selection *selection, uint32_t fanout,
+                            struct pd_trees *ret_trees);
 
 /* All tops, no children. */
-int pd_trees_direct(const struct pd_inventory *inventory, const struct pd_selection *selection,
-                    struct pd_trees *ret_trees);
+int pd_controller_trees_direct(const struct pd_inventory *inventory,
+                               const struct pd_selection *selection, struct pd_trees *ret_trees);
 
-void pd_trees_done(struct pd_trees *trees); /* a zeroed one is fine */
+void pd_controller_trees_done(struct pd_trees *trees); /* a zeroed one is fine */
 
 #endif

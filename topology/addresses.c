@@ -8,7 +8,7 @@
 #include "topology/links.h"
 #include "topology/lookup.h"
 
-void pd_address_tables_done(struct pd_topology_storage *storage)
+void pd_topology_address_tables_done(struct pd_topology_storage *storage)
 {
     free(storage->interfaces);
     free(storage->homed);
@@ -64,7 +64,7 @@ static int fill_interfaces(struct pd_topology_storage *storage, const struct pd_
     for (uint32_t i = 0; i < topology->links_len; i++) {
         for (int end = 0; end < (topology->links[i].is_host ? 1 : 2); end++) {
             uint32_t addrs_len;
-            const struct pd_prefix *addrs = pd_links_addrs(topology, i, end, &addrs_len);
+            const struct pd_prefix *addrs = pd_topology_links_addrs(topology, i, end, &addrs_len);
             add_interfaces(storage, addrs, addrs_len, topology->links[i].ends[end],
                            2 * i + (uint32_t)end);
         }
@@ -223,7 +223,8 @@ uint32_t pd_topology_tors_of(const struct pd_topology *topology, const struct pd
     return len;
 }
 
-int pd_address_tables_init(struct pd_topology_storage *storage, const struct pd_topology *topology)
+int pd_topology_address_tables_init(struct pd_topology_storage *storage,
+                                    const struct pd_topology *topology)
 {
     int error = fill_interfaces(storage, topology);
     if (!error) {

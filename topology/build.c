@@ -42,7 +42,7 @@ static int number_nodes(struct build *b)
     free(draft->by_id);
     draft->by_id = order;
     if (!switches) {
-        pd_findings_add(b->findings, "nodes: there is no switch");
+        pd_topology_findings_add(b->findings, "nodes: there is no switch");
     }
     return 0;
 }
@@ -176,15 +176,15 @@ static void check_hosts(const struct build *b)
         const struct pd_host *host = &topology->hosts[i];
         uint32_t place = b->draft->by_id[topology->switches_len + i];
         if (host->tors_len < 1 || host->tors_len > PD_HOMES_MAX) {
-            pd_findings_add(b->findings,
-                            "nodes[%u]: host %u hangs at %u switches, expected 1 to %d", place,
-                            host->id, host->tors_len, PD_HOMES_MAX);
+            pd_topology_findings_add(b->findings,
+                                     "nodes[%u]: host %u hangs at %u switches, expected 1 to %d",
+                                     place, host->id, host->tors_len, PD_HOMES_MAX);
             continue;
         }
         for (uint32_t nth = 0; nth < host->addrs_len; nth++) {
             char text[PD_ADDR_TEXT_BYTES];
             if (!in_rack(topology, host, nth)) {
-                pd_findings_add(
+                pd_topology_findings_add(
                     b->findings,
                     "nodes[%u].addrs[%u]: %s lies outside the prefixes of its rack, switch %u",
                     place, nth, pd_addr_format(&host->addrs[nth], host->ip_versions[nth], text),
@@ -229,7 +229,7 @@ static int count_components(struct pd_topology *topology)
 
 static int build(struct build *b)
 {
-    int error = pd_draft_check(b->draft, b->findings);
+    int error = pd_topology_draft_check(b->draft, b->findings);
     if (error || b->findings->len) {
         return error;
     }
@@ -243,7 +243,7 @@ static int build(struct build *b)
     fill_nodes(b);
     error = pd_topology_build_links(b->draft, b->findings, b->topology);
     if (!error) {
-        error = pd_rack_table_init(&b->storage->racks, b->topology);
+        error = pd_topology_rack_table_init(&b->storage->racks, b->topology);
     }
     if (error) {
         return error;
@@ -252,14 +252,14 @@ static int build(struct build *b)
     if (b->findings->len) {
         return 0;
     }
-    error = pd_address_tables_init(b->storage, b->topology);
+    error = pd_topology_address_tables_init(b->storage, b->topology);
     if (!error) {
-        error = pd_other_ids_init(b->storage, b->topology, b->findings);
+        error = pd_topology_other_ids_init(b->storage, b->topology, b->findings);
     }
     if (!error) {
         error = count_components(b->topology);
     }
-    return error ? error : pd_shape_check(b->topology, b->findings);
+    return error ? error : pd_topology_shape_check(b->topology, b->findings);
 }
 
 int pd_topology_build(struct pd_draft *draft, struct pd_findings *findings,

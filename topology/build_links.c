@@ -220,10 +220,10 @@ static int check_ports(struct build_links *b, const struct link_end *ends, size_
     qsort_r(sorted, len, sizeof *sorted, compare_ports, b);
     for (size_t i = 1; i < len; i++) {
         if (sorted[i].port == sorted[i - 1].port) {
-            pd_findings_add(b->findings,
-                            "links[%u].%s: port %u of switch %u is also that of links[%u]",
-                            place_of(b, &sorted[i]), port_key(b, &sorted[i]), sorted[i].port,
-                            b->topology->switches[sorted[i].sw].id, place_of(b, &sorted[i - 1]));
+            pd_topology_findings_add(
+                b->findings, "links[%u].%s: port %u of switch %u is also that of links[%u]",
+                place_of(b, &sorted[i]), port_key(b, &sorted[i]), sorted[i].port,
+                b->topology->switches[sorted[i].sw].id, place_of(b, &sorted[i - 1]));
         }
     }
     free(sorted);
@@ -236,8 +236,8 @@ static void check_tags(struct build_links *b, const struct link_end *end,
 {
     uint16_t tag = pd_links_of(b->topology, end->link)->tag;
     if (tag && neighbour->link_tag && tag != neighbour->link_tag && !(end->link & 1)) {
-        pd_findings_add(b->findings, "links[%u].tag: %u, but a parallel link has %u",
-                        place_of(b, end), tag, neighbour->link_tag);
+        pd_topology_findings_add(b->findings, "links[%u].tag: %u, but a parallel link has %u",
+                                 place_of(b, end), tag, neighbour->link_tag);
     }
 }
 
@@ -272,8 +272,8 @@ static int fill_switch(struct build_links *b, uint32_t sw, struct link_end *ends
     bool given = false;
     entry->neighbours = *at;
     if (len > PD_NEIGHBOURS_MAX) {
-        pd_findings_switch(b->findings, sw, "switch %u has %zu links, expected at most %d",
-                           entry->id, len, PD_NEIGHBOURS_MAX);
+        pd_topology_findings_switch(b->findings, sw, "switch %u has %zu links, expected at most %d",
+                                    entry->id, len, PD_NEIGHBOURS_MAX);
         return 0;
     }
     for (size_t i = 0; i < len; i++) {

@@ -44,8 +44,8 @@ static int check_ids(struct pd_draft *draft, struct pd_findings *findings)
     for (size_t i = 1; i < draft->nodes_len; i++) {
         uint32_t node = draft->by_id[i], id = draft->nodes[node].id;
         if (draft->nodes[draft->by_id[first]].id == id) {
-            pd_findings_add(findings, "nodes[%u].id: %u is also the ID of nodes[%u]", node, id,
-                            draft->by_id[first]);
+            pd_topology_findings_add(findings, "nodes[%u].id: %u is also the ID of nodes[%u]", node,
+                                     id, draft->by_id[first]);
         } else {
             first = (uint32_t)i;
         }
@@ -77,9 +77,9 @@ static void check_roles(const struct pd_draft *draft, size_t at, struct pd_findi
     const struct pd_draft_node *a = &draft->nodes[link->nodes[0]];
     const struct pd_draft_node *b = &draft->nodes[link->nodes[1]];
     if (!is_switch(a) && !is_switch(b)) {
-        pd_findings_add(findings,
-                        "links[%zu]: joins host %u and host %u, expected a switch at one end", at,
-                        a->id, b->id);
+        pd_topology_findings_add(
+            findings, "links[%zu]: joins host %u and host %u, expected a switch at one end", at,
+            a->id, b->id);
     }
 }
 
@@ -91,12 +91,13 @@ static void check_ends(struct pd_draft *draft, struct pd_findings *findings)
         for (int end = 0; end < 2; end++) {
             link->nodes[end] = find_node(draft, link->ids[end]);
             if (link->nodes[end] == PD_NONE) {
-                pd_findings_add(findings, "links[%zu].%s: no node has the ID %u", i, keys[end],
-                                link->ids[end]);
+                pd_topology_findings_add(findings, "links[%zu].%s: no node has the ID %u", i,
+                                         keys[end], link->ids[end]);
             }
         }
         if (link->ids[0] == link->ids[1]) {
-            pd_findings_add(findings, "links[%zu]: joins node %u with itself", i, link->ids[0]);
+            pd_topology_findings_add(findings, "links[%zu]: joins node %u with itself", i,
+                                     link->ids[0]);
         } else if (link->nodes[0] != PD_NONE && link->nodes[1] != PD_NONE) {
             check_roles(draft, i, findings);
         }
@@ -150,10 +151,11 @@ static int check_twice(struct pd_draft *draft, struct pd_findings *findings)
         if (!same_ends(&draft->links[order[first]], link)) {
             first = i;
         } else if (!has_ports(draft, link) || !has_ports(draft, &draft->links[order[first]])) {
-            pd_findings_add(findings,
-                            "links[%u]: %u – %u is given already as links[%u], and parallel links "
-                            "need ports",
-                            order[i], link->ids[0], link->ids[1], order[first]);
+            pd_topology_findings_add(
+                findings,
+                "links[%u]: %u – %u is given already as links[%u], and parallel links "
+                "need ports",
+                order[i], link->ids[0], link->ids[1], order[first]);
         }
     }
     free(order);
@@ -280,9 +282,10 @@ static void check_overlap(const struct owned_prefix *outer, const struct owned_p
         share_host(homes, outer->node, inner->node)) {
         return;
     }
-    pd_findings_add(findings, "nodes[%u].prefixes[%u]: %s overlaps %s, nodes[%u].prefixes[%u]",
-                    at->node, at->nth, format_prefix(&at->prefix, a),
-                    format_prefix(&other->prefix, b), other->node, other->nth);
+    pd_topology_findings_add(findings,
+                             "nodes[%u].prefixes[%u]: %s overlaps %s, nodes[%u].prefixes[%u]",
+                             at->node, at->nth, format_prefix(&at->prefix, a),
+                             format_prefix(&other->prefix, b), other->node, other->nth);
 }
 
 /* In order of their first address, one that overlaps an earlier one lies inside it, and so inside
@@ -371,15 +374,16 @@ static int check_addrs(const struct pd_draft *draft, struct pd_findings *finding
             first = i;
             continue;
         }
-        pd_findings_add(findings, "%s: %s is also %s", format_place(draft, &all[i], places[0]),
-                        pd_addr_format(&all[i].prefix.addr, all[i].prefix.ip_version, text),
-                        format_place(draft, &all[first], places[1]));
+        pd_topology_findings_add(
+            findings, "%s: %s is also %s", format_place(draft, &all[i], places[0]),
+            pd_addr_format(&all[i].prefix.addr, all[i].prefix.ip_version, text),
+            format_place(draft, &all[first], places[1]));
     }
     free(all);
     return 0;
 }
 
-int pd_draft_check(struct pd_draft *draft, struct pd_findings *findings)
+int pd_topology_draft_check(struct pd_draft *draft, struct pd_findings *findings)
 {
     int error = check_ids(draft, findings);
     if (!error) {

@@ -23,7 +23,8 @@ static int grow(void **array, size_t *room, size_t len, size_t more, size_t elem
     return 0;
 }
 
-int pd_draft_string(struct pd_draft *draft, const char *text, size_t bytes, uint32_t *ret_offset)
+int pd_topology_draft_string(struct pd_draft *draft, const char *text, size_t bytes,
+                             uint32_t *ret_offset)
 {
     if (draft->strings_bytes + bytes + 1 > UINT32_MAX ||
         grow((void **)&draft->strings, &draft->strings_room, draft->strings_bytes, bytes + 1, 1)) {
@@ -36,13 +37,13 @@ int pd_draft_string(struct pd_draft *draft, const char *text, size_t bytes, uint
     return 0;
 }
 
-int pd_draft_init(struct pd_draft *draft)
+int pd_topology_draft_init(struct pd_draft *draft)
 {
     memset(draft, 0, sizeof *draft);
-    return pd_draft_string(draft, "", 0, &draft->name);
+    return pd_topology_draft_string(draft, "", 0, &draft->name);
 }
 
-void pd_draft_done(struct pd_draft *draft)
+void pd_topology_draft_done(struct pd_draft *draft)
 {
     free(draft->nodes);
     free(draft->links);
@@ -51,7 +52,8 @@ void pd_draft_done(struct pd_draft *draft)
     free(draft->by_id);
 }
 
-int pd_draft_node(struct pd_draft *draft, uint32_t id, enum pd_switch_role role, uint32_t pod)
+int pd_topology_draft_node(struct pd_draft *draft, uint32_t id, enum pd_switch_role role,
+                           uint32_t pod)
 {
     if (grow((void **)&draft->nodes, &draft->nodes_room, draft->nodes_len, 1,
              sizeof *draft->nodes)) {
@@ -77,17 +79,17 @@ static int add_addr(struct pd_draft *draft, const struct pd_prefix *prefix, uint
     return 0;
 }
 
-int pd_draft_addr(struct pd_draft *draft, const struct pd_prefix *prefix)
+int pd_topology_draft_addr(struct pd_draft *draft, const struct pd_prefix *prefix)
 {
     return add_addr(draft, prefix, &draft->nodes[draft->nodes_len - 1].addrs_len);
 }
 
-int pd_draft_interface(struct pd_draft *draft, const struct pd_prefix *prefix)
+int pd_topology_draft_interface(struct pd_draft *draft, const struct pd_prefix *prefix)
 {
     return add_addr(draft, prefix, &draft->nodes[draft->nodes_len - 1].interfaces_len);
 }
 
-int pd_draft_link(struct pd_draft *draft, uint32_t source, uint32_t target)
+int pd_topology_draft_link(struct pd_draft *draft, uint32_t source, uint32_t target)
 {
     if (grow((void **)&draft->links, &draft->links_room, draft->links_len, 1,
              sizeof *draft->links)) {
@@ -98,15 +100,16 @@ int pd_draft_link(struct pd_draft *draft, uint32_t source, uint32_t target)
     return 0;
 }
 
-int pd_draft_link_addr(struct pd_draft *draft, int end, const struct pd_prefix *prefix)
+int pd_topology_draft_link_addr(struct pd_draft *draft, int end, const struct pd_prefix *prefix)
 {
     return add_addr(draft, prefix, &draft->links[draft->links_len - 1].addrs_len[end]);
 }
 
-int pd_draft_codec(struct pd_draft *draft, const char *name, const char *options)
+int pd_topology_draft_codec(struct pd_draft *draft, const char *name, const char *options)
 {
     struct pd_draft_codec *codec = &draft->codecs[draft->codecs_len++];
     *codec = (struct pd_draft_codec){.tpid = PD_TPID_DEFAULT};
-    int error = pd_draft_string(draft, name, strlen(name), &codec->name);
-    return error ? error : pd_draft_string(draft, options, strlen(options), &codec->options);
+    int error = pd_topology_draft_string(draft, name, strlen(name), &codec->name);
+    return error ? error
+                 : pd_topology_draft_string(draft, options, strlen(options), &codec->options);
 }

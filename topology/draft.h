@@ -42,7 +42,7 @@ struct pd_draft_node {
 
 struct pd_draft_link {
     uint32_t ids[2];   /* source, target */
-    uint32_t nodes[2]; /* the same as indexes of `nodes`; set by pd_draft_check */
+    uint32_t nodes[2]; /* the same as indexes of `nodes`; set by pd_topology_draft_check */
     uint32_t addrs;    /* first of its interfaces' addresses in `addrs`: source's, then target's */
     uint32_t mbps;     /* 0: none */
     uint16_t ports[2]; /* 0: the neighbour's rank */
@@ -75,25 +75,27 @@ struct pd_draft {
 };
 
 /* 0 or -ENOMEM; done works on a half-built or zeroed draft. */
-int pd_draft_init(struct pd_draft *draft);
-void pd_draft_done(struct pd_draft *draft);
+int pd_topology_draft_init(struct pd_draft *draft);
+void pd_topology_draft_done(struct pd_draft *draft);
 
-/* Add one at the end. The node's addresses are those added by pd_draft_addr after it, then those of
- * a switch's interfaces; a link's are those of its source (end 0), then of its target (1). 0 or
- * -ENOMEM. */
-int pd_draft_node(struct pd_draft *draft, uint32_t id, enum pd_switch_role role, uint32_t pod);
-int pd_draft_addr(struct pd_draft *draft, const struct pd_prefix *prefix);
-int pd_draft_interface(struct pd_draft *draft, const struct pd_prefix *prefix);
-int pd_draft_link(struct pd_draft *draft, uint32_t source, uint32_t target);
-int pd_draft_link_addr(struct pd_draft *draft, int end, const struct pd_prefix *prefix);
-int pd_draft_codec(struct pd_draft *draft, const char *name, const char *options);
+/* Add one at the end. The node's addresses are those added by pd_topology_draft_addr after it, then
+ * those of a switch's interfaces; a link's are those of its source (end 0), then of its target (1).
+ * 0 or -ENOMEM. */
+int pd_topology_draft_node(struct pd_draft *draft, uint32_t id, enum pd_switch_role role,
+                           uint32_t pod);
+int pd_topology_draft_addr(struct pd_draft *draft, const struct pd_prefix *prefix);
+int pd_topology_draft_interface(struct pd_draft *draft, const struct pd_prefix *prefix);
+int pd_topology_draft_link(struct pd_draft *draft, uint32_t source, uint32_t target);
+int pd_topology_draft_link_addr(struct pd_draft *draft, int end, const struct pd_prefix *prefix);
+int pd_topology_draft_codec(struct pd_draft *draft, const char *name, const char *options);
 /* Copies a string and gives its offset. */
-int pd_draft_string(struct pd_draft *draft, const char *text, size_t bytes, uint32_t *ret_offset);
+int pd_topology_draft_string(struct pd_draft *draft, const char *text, size_t bytes,
+                             uint32_t *ret_offset);
 
 /* ---- from draft to topology */
 
 /* IDs, ends of links, prefixes and addresses, as far as they show without the graph. */
-int pd_draft_check(struct pd_draft *draft, struct pd_findings *findings);
+int pd_topology_draft_check(struct pd_draft *draft, struct pd_findings *findings);
 
 /* Links in the order in which they are numbered, neighbours and ports (build_links.c). Needs the
  * nodes of topology and storage. 0 or -ENOMEM. */

@@ -12,7 +12,7 @@
 static const enum pd_switch_role role_pairs[][2] = {{PD_ROLE_TOR, PD_ROLE_AGG},
                                                     {PD_ROLE_AGG, PD_ROLE_CORE}};
 
-void pd_fat_tree_free(struct pd_fat_tree *shape)
+void pd_topology_fat_tree_free(struct pd_fat_tree *shape)
 {
     if (!shape) {
         return;
@@ -28,24 +28,24 @@ void pd_fat_tree_free(struct pd_fat_tree *shape)
 static void check_counts(const struct pd_topology *topology, struct pd_fat_tree *shape,
                          struct pd_findings *findings)
 {
-    uint32_t cores = pd_shape_count(topology, PD_ROLE_CORE), h = MIN_K / 2;
+    uint32_t cores = pd_topology_shape_count(topology, PD_ROLE_CORE), h = MIN_K / 2;
     while (h < MAX_K / 2 && h * h < cores) {
         h++;
     }
     shape->h = h;
     shape->k = 2 * h;
     if (h * h != cores) {
-        pd_findings_add(findings,
-                        "nodes: %u cores, expected the square of k/2 for an even k from %d to %d",
-                        cores, MIN_K, MAX_K);
+        pd_topology_findings_add(
+            findings, "nodes: %u cores, expected the square of k/2 for an even k from %d to %d",
+            cores, MIN_K, MAX_K);
     }
     static const enum pd_switch_role lower[] = {PD_ROLE_TOR, PD_ROLE_AGG};
     for (int i = 0; i < 2 && h * h == cores; i++) {
-        uint32_t count = pd_shape_count(topology, lower[i]);
+        uint32_t count = pd_topology_shape_count(topology, lower[i]);
         if (count != shape->k * h) {
-            pd_findings_add(findings,
-                            "nodes: %u switches of role %s and %u cores, expected %u for k = %u",
-                            count, pd_role_name(lower[i]), cores, shape->k * h, shape->k);
+            pd_topology_findings_add(
+                findings, "nodes: %u switches of role %s and %u cores, expected %u for k = %u",
+                count, pd_topology_role_name(lower[i]), cores, shape->k * h, shape->k);
         }
     }
 }
@@ -66,14 +66,14 @@ static int place_pods(const struct pd_topology *topology, struct pd_fat_tree *sh
             continue;
         }
         if (sw->pod < 1 || sw->pod > shape->k) {
-            pd_findings_switch(findings, i, "%s %u is in pod %u, expected 1 to %u",
-                               pd_role_name(sw->role), sw->id, sw->pod, shape->k);
+            pd_topology_findings_switch(findings, i, "%s %u is in pod %u, expected 1 to %u",
+                                        pd_topology_role_name(sw->role), sw->id, sw->pod, shape->k);
             continue;
         }
         uint32_t pod = sw->pod - 1, *len = &lens[pod + (sw->role == PD_ROLE_AGG ? shape->k : 0)];
         if (++*len > shape->h) {
-            pd_findings_switch(findings, i, "%s %u is one too many in pod %u, expected %u",
-                               pd_role_name(sw->role), sw->id, sw->pod, shape->h);
+            pd_topology_findings_switch(findings, i, "%s %u is one too many in pod %u, expected %u",
+                                        pd_topology_role_name(sw->role), sw->id, sw->pod, shape->h);
         } else {
             (sw->role == PD_ROLE_AGG ? shape->aggs : shape->tors)[pod * shape->h + *len - 1] = i;
         }
@@ -91,9 +91,10 @@ static void check_pod_links(const struct pd_topology *topology, uint32_t tor,
     for (uint32_t i = 0; i < a->switch_neighbours; i++) {
         const struct pd_switch *b = &topology->switches[a->neighbours[i].node];
         if (b->role == PD_ROLE_AGG && b->pod != a->pod) {
-            pd_findings_link(findings, tor, a->neighbours[i].node,
-                             "joins tor %u of pod %u and agg %u of pod %u, expected the same pod",
-                             a->id, a->pod, b->id, b->pod);
+            pd_topology_findings_link(
+                findings, tor, a->neighbours[i].node,
+                "joins tor %u of pod %u and agg %u of pod %u, expected the same pod", a->id, a->pod,
+                b->id, b->pod);
         }
     }
 }
@@ -107,13 +108,13 @@ static void check_wiring(const struct pd_topology *topology, const struct pd_fat
             check_pod_links(topology, i, findings);
         }
         if (role == PD_ROLE_AGG) {
-            pd_shape_check_degree(topology, i, PD_ROLE_TOR, shape->h, findings);
+            pd_topology_shape_check_degree(topology, i, PD_ROLE_TOR, shape->h, findings);
         }
         if (role != PD_ROLE_AGG) {
-            pd_shape_check_degree(topology, i, PD_ROLE_AGG,
-                                  role == PD_ROLE_CORE ? shape->k : shape->h, findings);
+            pd_topology_shape_check_degree(topology, i, PD_ROLE_AGG,
+                                           role == PD_ROLE_CORE ? shape->k : shape->h, findings);
         } else {
-            pd_shape_check_degree(topology, i, PD_ROLE_CORE, shape->h, findings);
+            pd_topology_shape_check_degree(topology, i, PD_ROLE_CORE, shape->h, findings);
         }
     }
 }
@@ -132,11 +133,12 @@ static void check_core(const struct pd_topology *topology, const struct pd_fat_t
     for (uint32_t i = 0; i < sw->switch_neighbours; i++) {
         uint32_t agg = sw->neighbours[i].node, *first = &linked[shape->places[agg].group];
         if (*first != PD_NONE) {
-            pd_findings_link(findings, core, agg,
-                             "core %u has a second link into pod %u, to agg %u besides agg %u, "
-                             "expected one into each pod",
-                             sw->id, topology->switches[agg].pod, topology->switches[agg].id,
-                             topology->switches[*first].id);
+            pd_topology_findings_link(
+                findings, core, agg,
+                "core %u has a second link into pod %u, to agg %u besides agg %u, "
+                "expected one into each pod",
+                sw->id, topology->switches[agg].pod, topology->switches[agg].id,
+                topology->switches[*first].id);
         } else {
             *first = agg;
         }
@@ -202,7 +204,7 @@ static void place_agg(const struct pd_topology *topology, struct pd_fat_tree *sh
         if (first == PD_NONE) {
             first = core;
         } else if (shape->places[core].group != shape->places[first].group) {
-            pd_findings_link(
+            pd_topology_findings_link(
                 findings, agg, core,
                 "agg %u is linked with core %u and core %u, which share no agg in pod 1", sw->id,
                 topology->switches[first].id, topology->switches[core].id);
@@ -225,7 +227,7 @@ static void place_aggs(const struct pd_topology *topology, struct pd_fat_tree *s
 static int fill_full(const struct pd_topology *topology, struct pd_fat_tree *shape,
                      struct pd_findings *findings)
 {
-    pd_shape_check_roles(topology, role_pairs, 2, "fat-tree", findings);
+    pd_topology_shape_check_roles(topology, role_pairs, 2, "fat-tree", findings);
     check_counts(topology, shape, findings);
     if (findings->len) {
         return 0;
@@ -261,12 +263,12 @@ static uint32_t larger(uint32_t a, uint32_t b)
 /* h of the full shape: at least what the largest pod and positions need. */
 static uint32_t full_h(const struct pd_topology *topology)
 {
-    uint32_t h = MIN_K / 2, cores = pd_shape_largest(topology, PD_ROLE_CORE, false);
-    h = larger(h, pd_shape_size(topology, "cherrypick-fat-tree", "k", "fat-tree", 0) / 2);
+    uint32_t h = MIN_K / 2, cores = pd_topology_shape_largest(topology, PD_ROLE_CORE, false);
+    h = larger(h, pd_topology_shape_size(topology, "cherrypick-fat-tree", "k", "fat-tree", 0) / 2);
     for (int agg = 0; agg < 2; agg++) {
         enum pd_switch_role role = agg ? PD_ROLE_AGG : PD_ROLE_TOR;
-        h = larger(h, pd_shape_largest(topology, role, false));
-        h = larger(h, (pd_shape_largest(topology, role, true) + 1) / 2);
+        h = larger(h, pd_topology_shape_largest(topology, role, false));
+        h = larger(h, (pd_topology_shape_largest(topology, role, true) + 1) / 2);
     }
     while (h < MAX_K / 2 && h * h < cores) {
         h++;
@@ -281,8 +283,9 @@ static int spots_by_links(const struct pd_topology *topology, uint32_t h, struct
 {
     uint32_t *groups = malloc(((size_t)topology->switches_len + 1) * sizeof *groups);
     uint32_t *lens = calloc(2 * (size_t)UINT16_MAX + 2, sizeof *lens); /* of pods, of groups */
-    int error =
-        groups && lens ? pd_shape_groups(topology, PD_ROLE_CORE, PD_ROLE_AGG, groups) : -ENOMEM;
+    int error = groups && lens
+                    ? pd_topology_shape_groups(topology, PD_ROLE_CORE, PD_ROLE_AGG, groups)
+                    : -ENOMEM;
     for (int whole = 0; whole < 2 && !error; whole++) { /* counts, then places what is whole */
         for (uint32_t i = 0; i < topology->switches_len; i++) {
             const struct pd_switch *sw = &topology->switches[i];
@@ -310,19 +313,20 @@ static void put(const struct pd_topology *topology, struct pd_fat_tree *shape, u
     const struct pd_switch *entry = &topology->switches[sw];
     uint32_t h = shape->h, most = entry->role == PD_ROLE_CORE ? h * h : h;
     if (spot.position < 1 || spot.position > most) {
-        pd_shape_no_place(topology, sw, spot, most, findings);
+        pd_topology_shape_no_place(topology, sw, spot, most, findings);
     } else if (entry->role == PD_ROLE_CORE) {
         uint32_t at = spot.position - 1;
         struct pd_place place = {(uint16_t)(at / h), (uint16_t)(at % h)};
-        pd_shape_put(topology, sw, place, &shape->cores[at], shape->places, findings);
+        pd_topology_shape_put(topology, sw, place, &shape->cores[at], shape->places, findings);
     } else if (entry->pod < 1 || entry->pod > shape->k) {
-        pd_findings_switch(findings, sw, "%s %u is in pod %u, expected 1 to %u",
-                           pd_role_name(entry->role), entry->id, entry->pod, shape->k);
+        pd_topology_findings_switch(findings, sw, "%s %u is in pod %u, expected 1 to %u",
+                                    pd_topology_role_name(entry->role), entry->id, entry->pod,
+                                    shape->k);
     } else {
         struct pd_place place = {(uint16_t)(entry->pod - 1), (uint16_t)(spot.position - 1)};
         uint32_t *slots = entry->role == PD_ROLE_AGG ? shape->aggs : shape->tors;
-        pd_shape_put(topology, sw, place, &slots[place.group * h + place.position], shape->places,
-                     findings);
+        pd_topology_shape_put(topology, sw, place, &slots[place.group * h + place.position],
+                              shape->places, findings);
     }
 }
 
@@ -335,11 +339,12 @@ static void check_agg(const struct pd_topology *topology, const struct pd_fat_tr
         uint32_t core = sw->neighbours[i].node;
         if (topology->switches[core].role == PD_ROLE_CORE &&
             shape->places[core].group != shape->places[agg].position) {
-            pd_findings_link(findings, agg, core,
-                             "joins agg %u, number %u of its pod, and core %u of group %u, "
-                             "expected the same",
-                             sw->id, shape->places[agg].position + 1, topology->switches[core].id,
-                             shape->places[core].group + 1);
+            pd_topology_findings_link(
+                findings, agg, core,
+                "joins agg %u, number %u of its pod, and core %u of group %u, "
+                "expected the same",
+                sw->id, shape->places[agg].position + 1, topology->switches[core].id,
+                shape->places[core].group + 1);
         }
     }
 }
@@ -347,15 +352,16 @@ static void check_agg(const struct pd_topology *topology, const struct pd_fat_tr
 static int fill_parts(const struct pd_topology *topology, struct pd_fat_tree *shape,
                       struct pd_findings *findings)
 {
-    uint32_t h = full_h(topology), cores = pd_shape_count(topology, PD_ROLE_CORE);
+    uint32_t h = full_h(topology), cores = pd_topology_shape_count(topology, PD_ROLE_CORE);
     while (h < MAX_K / 2 && h * h < cores) {
         h++;
     }
     uint32_t k = shape->k = 2 * h;
     shape->h = h;
-    pd_shape_check_roles(topology, role_pairs, 2, "fat-tree", findings);
+    pd_topology_shape_check_roles(topology, role_pairs, 2, "fat-tree", findings);
     if (k > MAX_K) {
-        pd_findings_add(findings, "nodes: places for k = %u, expected at most %d", k, MAX_K);
+        pd_topology_findings_add(findings, "nodes: places for k = %u, expected at most %d", k,
+                                 MAX_K);
     }
     if (findings->len) {
         return 0;
@@ -371,7 +377,7 @@ static int fill_parts(const struct pd_topology *topology, struct pd_fat_tree *sh
     memset(shape->aggs, 0xff, (size_t)k * h * sizeof *shape->aggs);
     memset(shape->cores, 0xff, (size_t)h * h * sizeof *shape->cores);
     bool named;
-    struct pd_spot *spots = pd_shape_spots(topology, &named);
+    struct pd_spot *spots = pd_topology_shape_spots(topology, &named);
     if (!spots || (!named && spots_by_links(topology, h, spots))) {
         free(spots);
         return -ENOMEM;
@@ -398,7 +404,7 @@ static int attempt(const struct pd_topology *topology,
     struct pd_fat_tree *shape = calloc(1, sizeof *shape);
     int error = shape ? fill(topology, shape, findings) : -ENOMEM;
     if (error || findings->len) {
-        pd_fat_tree_free(shape);
+        pd_topology_fat_tree_free(shape);
     } else {
         *ret_shape = shape;
     }
@@ -406,8 +412,8 @@ static int attempt(const struct pd_topology *topology,
 }
 
 /* A complete one needs no positions and no names. */
-int pd_fat_tree_new(const struct pd_topology *topology, struct pd_findings *findings,
-                    struct pd_fat_tree **ret_shape)
+int pd_topology_fat_tree_new(const struct pd_topology *topology, struct pd_findings *findings,
+                             struct pd_fat_tree **ret_shape)
 {
     struct pd_findings quiet = {.draft = findings->draft};
     int error = attempt(topology, fill_full, &quiet, ret_shape);

@@ -29,7 +29,7 @@ static void add(struct pd_findings *findings, const char *place, const char *for
     }
 }
 
-void pd_findings_add(struct pd_findings *findings, const char *format, ...)
+void pd_topology_findings_add(struct pd_findings *findings, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -37,7 +37,7 @@ void pd_findings_add(struct pd_findings *findings, const char *format, ...)
     va_end(args);
 }
 
-void pd_findings_switch(struct pd_findings *findings, uint32_t sw, const char *format, ...)
+void pd_topology_findings_switch(struct pd_findings *findings, uint32_t sw, const char *format, ...)
 {
     char place[32] = "";
     if (findings->draft) {
@@ -67,7 +67,8 @@ static size_t find_link(const struct pd_draft *draft, uint32_t a, uint32_t b)
     return draft->links_len;
 }
 
-void pd_findings_link(struct pd_findings *findings, uint32_t a, uint32_t b, const char *format, ...)
+void pd_topology_findings_link(struct pd_findings *findings, uint32_t a, uint32_t b,
+                               const char *format, ...)
 {
     char place[32] = "";
     if (findings->draft) {
@@ -79,7 +80,7 @@ void pd_findings_link(struct pd_findings *findings, uint32_t a, uint32_t b, cons
     va_end(args);
 }
 
-int pd_findings_end(struct pd_findings *findings, struct pd_error *error)
+int pd_topology_findings_end(struct pd_findings *findings, struct pd_error *error)
 {
     if (!findings->len) {
         return 0;

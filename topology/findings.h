@@ -23,16 +23,16 @@ struct pd_findings {
     char first[400];
 };
 
-void pd_findings_add(struct pd_findings *findings, const char *format, ...)
+void pd_topology_findings_add(struct pd_findings *findings, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The same with "nodes[…]: " or "links[…]: " of switches given by their index in the topology. */
-void pd_findings_switch(struct pd_findings *findings, uint32_t sw, const char *format, ...)
+void pd_topology_findings_switch(struct pd_findings *findings, uint32_t sw, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void pd_findings_link(struct pd_findings *findings, uint32_t a, uint32_t b, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+void pd_topology_findings_link(struct pd_findings *findings, uint32_t a, uint32_t b,
+                               const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* 0 when there is none. Else reports how many were too many and returns -PD_E_TOPOLOGY with the
  * first. */
-int pd_findings_end(struct pd_findings *findings, struct pd_error *error);
+int pd_topology_findings_end(struct pd_findings *findings, struct pd_error *error);
 
 #endif

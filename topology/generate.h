@@ -11,18 +11,18 @@
 #define PD_RACK_HOSTS_MAX 253 /* .2 to .254 */
 
 /* A node whose ID is its place + 1. */
-int pd_generate_node(struct pd_draft *draft, enum pd_switch_role role, uint32_t pod,
-                     const char *format, ...) __attribute__((format(printf, 4, 5)));
+int pd_topology_generate_node(struct pd_draft *draft, enum pd_switch_role role, uint32_t pod,
+                              const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* Gives the last node the prefixes of rack A.B: 10.A.B.0/24 and fd00:0:A:B::/64. */
-int pd_generate_rack(struct pd_draft *draft, uint32_t a, uint32_t b);
+int pd_topology_generate_rack(struct pd_draft *draft, uint32_t a, uint32_t b);
 /* Hosts 2 to hosts + 1 of rack A.B, linked with their ToR. */
-int pd_generate_hosts(struct pd_draft *draft, uint32_t tor_id, uint32_t a, uint32_t b,
-                      uint32_t hosts);
+int pd_topology_generate_hosts(struct pd_draft *draft, uint32_t tor_id, uint32_t a, uint32_t b,
+                               uint32_t hosts);
 /* The codec may be NULL. */
-int pd_generate_names(struct pd_draft *draft, const char *codec, const char *format, ...)
+int pd_topology_generate_names(struct pd_draft *draft, const char *codec, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-extern const struct pd_generator pd_generator_fat_tree, pd_generator_vl2, pd_generator_leaf_spine,
-    pd_generator_clos;
+extern const struct pd_generator pd_topology_generator_fat_tree, pd_topology_generator_vl2,
+    pd_topology_generator_leaf_spine, pd_topology_generator_clos;
 
 #endif

@@ -9,19 +9,19 @@ static int add_nodes(struct pd_draft *draft, const uint32_t *values)
     int err = 0;
     for (uint32_t pod = 1; pod <= values[PODS]; pod++) {
         for (uint32_t i = 1; i <= values[TORS] && !err; i++) {
-            err = pd_generate_node(draft, PD_ROLE_TOR, pod, "tor-%u-%u", pod, i);
+            err = pd_topology_generate_node(draft, PD_ROLE_TOR, pod, "tor-%u-%u", pod, i);
             if (!err) {
-                err = pd_generate_rack(draft, pod, i);
+                err = pd_topology_generate_rack(draft, pod, i);
             }
         }
     }
     for (uint32_t pod = 1; pod <= values[PODS]; pod++) {
         for (uint32_t j = 1; j <= values[T1] && !err; j++) {
-            err = pd_generate_node(draft, PD_ROLE_AGG, pod, "agg-%u-%u", pod, j);
+            err = pd_topology_generate_node(draft, PD_ROLE_AGG, pod, "agg-%u-%u", pod, j);
         }
     }
     for (uint32_t c = 1; c <= values[T2] && !err; c++) {
-        err = pd_generate_node(draft, PD_ROLE_CORE, 0, "core-%u", c);
+        err = pd_topology_generate_node(draft, PD_ROLE_CORE, 0, "core-%u", c);
     }
     return err;
 }
@@ -32,17 +32,18 @@ static int add_links(struct pd_draft *draft, const uint32_t *values)
     int err = 0;
     for (uint32_t tor = 0; tor < tors; tor++) {
         for (uint32_t j = 1; j <= values[T1] && !err; j++) {
-            err = pd_draft_link(draft, tor + 1, tors + tor / values[TORS] * values[T1] + j);
+            err =
+                pd_topology_draft_link(draft, tor + 1, tors + tor / values[TORS] * values[T1] + j);
         }
     }
     for (uint32_t t1 = 1; t1 <= t1s; t1++) {
         for (uint32_t c = 1; c <= values[T2] && !err; c++) {
-            err = pd_draft_link(draft, tors + t1, tors + t1s + c);
+            err = pd_topology_draft_link(draft, tors + t1, tors + t1s + c);
         }
     }
     for (uint32_t tor = 0; tor < tors && !err; tor++) {
-        err = pd_generate_hosts(draft, tor + 1, tor / values[TORS] + 1, tor % values[TORS] + 1,
-                                values[HOSTS]);
+        err = pd_topology_generate_hosts(draft, tor + 1, tor / values[TORS] + 1,
+                                         tor % values[TORS] + 1, values[HOSTS]);
     }
     return err;
 }
@@ -53,8 +54,8 @@ static int make(const uint32_t *values, struct pd_draft *draft, struct pd_error 
     if (nodes + values[T2] > PD_NODES_MAX) {
         return pd_fail(error, -PD_E_VALUE, "clos: more than %d nodes", PD_NODES_MAX);
     }
-    int err = pd_generate_names(draft, NULL, "clos-%u-%u-%u-%u", values[PODS], values[TORS],
-                                values[T1], values[T2]);
+    int err = pd_topology_generate_names(draft, NULL, "clos-%u-%u-%u-%u", values[PODS],
+                                         values[TORS], values[T1], values[T2]);
     if (!err) {
         err = add_nodes(draft, values);
     }
@@ -70,7 +71,7 @@ static const struct pd_generator_option options[] = {
     {0},
 };
 
-const struct pd_generator pd_generator_clos = {
+const struct pd_generator pd_topology_generator_clos = {
     .name = "clos",
     .help = "pods of ToRs and T1 switches below a layer of T2 switches; without a codec",
     .options = options,

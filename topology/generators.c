@@ -14,11 +14,11 @@
 PD_EXTENSION_TOPOLOGY(X)
 #undef X
 
-const struct pd_generator *const pd_generators[] = {
-    &pd_generator_fat_tree,
-    &pd_generator_vl2,
-    &pd_generator_leaf_spine,
-    &pd_generator_clos,
+const struct pd_generator *const pd_topology_generators[] = {
+    &pd_topology_generator_fat_tree,
+    &pd_topology_generator_vl2,
+    &pd_topology_generator_leaf_spine,
+    &pd_topology_generator_clos,
 #define X(symbol) &(symbol),
     PD_EXTENSION_TOPOLOGY(X)
 #undef X
@@ -33,17 +33,17 @@ static bool same_name(const char *name, const char *given)
     return *name == *given;
 }
 
-const struct pd_generator *pd_generator_find(const char *name)
+const struct pd_generator *pd_topology_generator_find(const char *name)
 {
-    for (size_t i = 0; pd_generators[i]; i++) {
-        if (same_name(pd_generators[i]->name, name)) {
-            return pd_generators[i];
+    for (size_t i = 0; pd_topology_generators[i]; i++) {
+        if (same_name(pd_topology_generators[i]->name, name)) {
+            return pd_topology_generators[i];
         }
     }
     return NULL;
 }
 
-uint32_t pd_generator_option(const struct pd_generator *generator, const char *name)
+uint32_t pd_topology_generator_option(const struct pd_generator *generator, const char *name)
 {
     for (uint32_t i = 0; generator->options[i].name; i++) {
         if (same_name(generator->options[i].name, name)) {
@@ -177,22 +177,22 @@ static int build(struct pd_draft *draft, struct pd_topology **ret_topology, stru
     if (err) {
         return pd_fail(error, err, "topology: %s", pd_error_text(err));
     }
-    err = pd_findings_end(&findings, error);
+    err = pd_topology_findings_end(&findings, error);
     if (!err) {
         *ret_topology = topology;
     }
     return err;
 }
 
-int pd_generate(const struct pd_generator *generator, const uint32_t *values, bool addrs,
-                struct pd_topology **ret_topology, struct pd_error *error)
+int pd_topology_generate(const struct pd_generator *generator, const uint32_t *values, bool addrs,
+                         struct pd_topology **ret_topology, struct pd_error *error)
 {
     struct pd_draft draft;
     int err = check_values(generator, values, error);
     if (err) {
         return err;
     }
-    err = pd_draft_init(&draft);
+    err = pd_topology_draft_init(&draft);
     if (!err) {
         err = generator->make(values, &draft, error);
     }
@@ -205,7 +205,7 @@ int pd_generate(const struct pd_generator *generator, const uint32_t *values, bo
     if (!err) {
         err = build(&draft, ret_topology, error);
     }
-    pd_draft_done(&draft);
+    pd_topology_draft_done(&draft);
     return err;
 }
 
@@ -213,17 +213,20 @@ int pd_generate(const struct pd_generator *generator, const uint32_t *values, bo
 
 int pd_topology_fat_tree(uint32_t k, struct pd_topology **ret_topology, struct pd_error *error)
 {
-    return pd_generate(&pd_generator_fat_tree, (uint32_t[]){k}, false, ret_topology, error);
+    return pd_topology_generate(&pd_topology_generator_fat_tree, (uint32_t[]){k}, false,
+                                ret_topology, error);
 }
 
 int pd_topology_vl2(uint32_t k, struct pd_topology **ret_topology, struct pd_error *error)
 {
-    return pd_generate(&pd_generator_vl2, (uint32_t[]){k}, false, ret_topology, error);
+    return pd_topology_generate(&pd_topology_generator_vl2, (uint32_t[]){k}, false, ret_topology,
+                                error);
 }
 
 int pd_topology_leaf_spine(uint32_t leaves, uint32_t spines, uint32_t hosts_per_leaf,
                            struct pd_topology **ret_topology, struct pd_error *error)
 {
-    return pd_generate(&pd_generator_leaf_spine, (uint32_t[]){leaves, spines, hosts_per_leaf},
-                       false, ret_topology, error);
+    return pd_topology_generate(&pd_topology_generator_leaf_spine,
+                                (uint32_t[]){leaves, spines, hosts_per_leaf}, false, ret_topology,
+                                error);
 }

@@ -33,16 +33,16 @@ struct pd_generator {
     int (*make)(const uint32_t *values, struct pd_draft *draft, struct pd_error *error);
 };
 
-extern const struct pd_generator *const pd_generators[]; /* NULL-terminated */
+extern const struct pd_generator *const pd_topology_generators[]; /* NULL-terminated */
 
 /* "fat-tree" or, as in JSON, "fat_tree". NULL: there is none. */
-const struct pd_generator *pd_generator_find(const char *name);
+const struct pd_generator *pd_topology_generator_find(const char *name);
 /* Place of the option, or PD_NONE. */
-uint32_t pd_generator_option(const struct pd_generator *generator, const char *name);
+uint32_t pd_topology_generator_option(const struct pd_generator *generator, const char *name);
 
 /* Makes the topology; `addrs`: with addresses of all interfaces (docs/formats/topology.md). Values
  * beyond their limits: -PD_E_VALUE. */
-int pd_generate(const struct pd_generator *generator, const uint32_t *values, bool addrs,
-                struct pd_topology **ret_topology, struct pd_error *error);
+int pd_topology_generate(const struct pd_generator *generator, const uint32_t *values, bool addrs,
+                         struct pd_topology **ret_topology, struct pd_error *error);
 
 #endif

@@ -8,7 +8,7 @@
 
 #define MAX_LINKS 4094 /* a link tag for each */
 
-void pd_leaf_spine_free(struct pd_leaf_spine *shape)
+void pd_topology_leaf_spine_free(struct pd_leaf_spine *shape)
 {
     if (!shape) {
         return;
@@ -23,10 +23,11 @@ static void check_counts(const struct pd_leaf_spine *shape, struct pd_findings *
 {
     uint64_t links = (uint64_t)shape->leaves_len * shape->spines_len;
     if (shape->leaves_len < 2 || !links || links > MAX_LINKS) {
-        pd_findings_add(findings,
-                        "nodes: %u leaves and %u spines, expected at least 2 and 1 with a product "
-                        "of at most %d",
-                        shape->leaves_len, shape->spines_len, MAX_LINKS);
+        pd_topology_findings_add(
+            findings,
+            "nodes: %u leaves and %u spines, expected at least 2 and 1 with a product "
+            "of at most %d",
+            shape->leaves_len, shape->spines_len, MAX_LINKS);
     }
 }
 
@@ -49,14 +50,14 @@ static void place_by_id(const struct pd_topology *topology, struct pd_leaf_spine
 static uint32_t full_size(const struct pd_topology *topology, enum pd_switch_role role)
 {
     bool leaf = role == PD_ROLE_LEAF, given = false;
-    uint32_t count = pd_shape_count(topology, role);
-    uint32_t largest = pd_shape_largest(topology, role, false);
-    uint32_t size = pd_shape_size(topology, "cherrypick-leaf-spine", leaf ? "leaves" : "spines",
-                                  "leaf-spine", !leaf);
+    uint32_t count = pd_topology_shape_count(topology, role);
+    uint32_t largest = pd_topology_shape_largest(topology, role, false);
+    uint32_t size = pd_topology_shape_size(topology, "cherrypick-leaf-spine",
+                                           leaf ? "leaves" : "spines", "leaf-spine", !leaf);
     for (uint32_t i = 0; i < topology->switches_len; i++) {
         const struct pd_switch *sw = &topology->switches[i];
         given |= sw->role == role && sw->position;
-        if (sw->role == role && !pd_shape_spot(sw).position) {
+        if (sw->role == role && !pd_topology_shape_spot(sw).position) {
             return 0;
         }
     }
@@ -72,10 +73,10 @@ static void place_by_spot(const struct pd_topology *topology, struct pd_leaf_spi
     memset(shape->leaves, 0xff, shape->leaves_len * sizeof *shape->leaves);
     memset(shape->spines, 0xff, shape->spines_len * sizeof *shape->spines);
     for (uint32_t i = 0; i < topology->switches_len; i++) {
-        uint32_t at = pd_shape_spot(&topology->switches[i]).position - 1;
+        uint32_t at = pd_topology_shape_spot(&topology->switches[i]).position - 1;
         bool leaf = topology->switches[i].role == PD_ROLE_LEAF;
-        pd_shape_put(topology, i, (struct pd_place){0, (uint16_t)at},
-                     &(leaf ? shape->leaves : shape->spines)[at], shape->places, findings);
+        pd_topology_shape_put(topology, i, (struct pd_place){0, (uint16_t)at},
+                              &(leaf ? shape->leaves : shape->spines)[at], shape->places, findings);
     }
 }
 
@@ -83,8 +84,8 @@ static int fill(const struct pd_topology *topology, struct pd_leaf_spine *shape,
                 struct pd_findings *findings)
 {
     static const enum pd_switch_role pairs[][2] = {{PD_ROLE_LEAF, PD_ROLE_SPINE}};
-    uint32_t leaves = pd_shape_count(topology, PD_ROLE_LEAF);
-    uint32_t spines = pd_shape_count(topology, PD_ROLE_SPINE);
+    uint32_t leaves = pd_topology_shape_count(topology, PD_ROLE_LEAF);
+    uint32_t spines = pd_topology_shape_count(topology, PD_ROLE_SPINE);
     shape->leaves_len = full_size(topology, PD_ROLE_LEAF);
     shape->spines_len = full_size(topology, PD_ROLE_SPINE);
     bool spots = shape->leaves_len && shape->spines_len &&
@@ -93,7 +94,7 @@ static int fill(const struct pd_topology *topology, struct pd_leaf_spine *shape,
         shape->leaves_len = leaves;
         shape->spines_len = spines;
     }
-    pd_shape_check_roles(topology, pairs, 1, "leaf-spine", findings);
+    pd_topology_shape_check_roles(topology, pairs, 1, "leaf-spine", findings);
     check_counts(shape, findings);
     if (findings->len) {
         return 0;
@@ -112,13 +113,13 @@ static int fill(const struct pd_topology *topology, struct pd_leaf_spine *shape,
     return 0;
 }
 
-int pd_leaf_spine_new(const struct pd_topology *topology, struct pd_findings *findings,
-                      struct pd_leaf_spine **ret_shape)
+int pd_topology_leaf_spine_new(const struct pd_topology *topology, struct pd_findings *findings,
+                               struct pd_leaf_spine **ret_shape)
 {
     struct pd_leaf_spine *shape = calloc(1, sizeof *shape);
     int error = shape ? fill(topology, shape, findings) : -ENOMEM;
     if (error || findings->len) {
-        pd_leaf_spine_free(shape);
+        pd_topology_leaf_spine_free(shape);
     } else {
         *ret_shape = shape;
     }

@@ -16,12 +16,12 @@ static uint32_t id_of(const struct pd_topology *topology, uint32_t number, bool 
     return link->is_host && second ? topology->hosts[end].id : topology->switches[end].id;
 }
 
-uint32_t pd_links_from_id(const struct pd_topology *topology, uint32_t number)
+uint32_t pd_topology_links_from_id(const struct pd_topology *topology, uint32_t number)
 {
     return id_of(topology, number, number & 1);
 }
 
-uint32_t pd_links_to_id(const struct pd_topology *topology, uint32_t number)
+uint32_t pd_topology_links_to_id(const struct pd_topology *topology, uint32_t number)
 {
     return id_of(topology, number, !(number & 1));
 }
@@ -31,7 +31,7 @@ static bool parallel(const struct pd_link *a, const struct pd_link *b)
     return a->ends[0] == b->ends[0] && a->ends[1] == b->ends[1] && a->is_host == b->is_host;
 }
 
-uint32_t pd_links_pair(const struct pd_topology *topology, uint32_t number)
+uint32_t pd_topology_links_pair(const struct pd_topology *topology, uint32_t number)
 {
     while (number >= 2 &&
            parallel(pd_links_of(topology, number), pd_links_of(topology, number - 2))) {
@@ -50,14 +50,14 @@ static uint32_t found(const struct pd_neighbour *neighbour, uint32_t *ret_parall
     return neighbour ? neighbour->link : PD_NONE;
 }
 
-uint32_t pd_links_between(const struct pd_topology *topology, uint32_t from, uint32_t to,
-                          uint32_t *ret_parallel)
+uint32_t pd_topology_links_between(const struct pd_topology *topology, uint32_t from, uint32_t to,
+                                   uint32_t *ret_parallel)
 {
     return found(pd_topology_link(topology, from, to), ret_parallel);
 }
 
-uint32_t pd_links_to_host(const struct pd_topology *topology, uint32_t sw, uint32_t host,
-                          uint32_t *ret_parallel)
+uint32_t pd_topology_links_to_host(const struct pd_topology *topology, uint32_t sw, uint32_t host,
+                                   uint32_t *ret_parallel)
 {
     const struct pd_switch *entry = &topology->switches[sw];
     uint32_t low = entry->switch_neighbours, high = entry->neighbours_len;
@@ -73,13 +73,13 @@ uint32_t pd_links_to_host(const struct pd_topology *topology, uint32_t sw, uint3
     return found(there ? &entry->neighbours[low] : NULL, ret_parallel);
 }
 
-uint32_t pd_links_by_ids(const struct pd_topology *topology, uint32_t from_id, uint32_t to_id,
-                         uint32_t *ret_parallel)
+uint32_t pd_topology_links_by_ids(const struct pd_topology *topology, uint32_t from_id,
+                                  uint32_t to_id, uint32_t *ret_parallel)
 {
     uint32_t from = pd_topology_switch(topology, from_id);
     uint32_t to = pd_topology_switch(topology, to_id);
     if (from != PD_NONE && to != PD_NONE) {
-        return pd_links_between(topology, from, to, ret_parallel);
+        return pd_topology_links_between(topology, from, to, ret_parallel);
     }
     uint32_t host = PD_NONE;
     if (from != PD_NONE || to != PD_NONE) {
@@ -88,11 +88,12 @@ uint32_t pd_links_by_ids(const struct pd_topology *topology, uint32_t from_id, u
     if (host == PD_NONE) {
         return PD_NONE;
     }
-    uint32_t down = pd_links_to_host(topology, from == PD_NONE ? to : from, host, ret_parallel);
+    uint32_t down =
+        pd_topology_links_to_host(topology, from == PD_NONE ? to : from, host, ret_parallel);
     return down == PD_NONE || from != PD_NONE ? down : pd_links_reverse(down);
 }
 
-uint32_t pd_links_by_port(const struct pd_topology *topology, uint32_t sw, uint16_t port)
+uint32_t pd_topology_links_by_port(const struct pd_topology *topology, uint32_t sw, uint16_t port)
 {
     const struct pd_switch *entry = &topology->switches[sw];
     for (uint32_t i = 0; i < entry->neighbours_len; i++) {
@@ -106,8 +107,8 @@ uint32_t pd_links_by_port(const struct pd_topology *topology, uint32_t sw, uint1
     return PD_NONE;
 }
 
-const struct pd_prefix *pd_links_addrs(const struct pd_topology *topology, uint32_t i, int end,
-                                       uint32_t *ret_len)
+const struct pd_prefix *pd_topology_links_addrs(const struct pd_topology *topology, uint32_t i,
+                                                int end, uint32_t *ret_len)
 {
     const struct pd_topology_storage *storage = topology->storage;
     const struct pd_link *link = &topology->links[i];
@@ -117,10 +118,11 @@ const struct pd_prefix *pd_links_addrs(const struct pd_topology *topology, uint3
 
 /* ---- as text */
 
-const char *pd_links_format(const struct pd_topology *topology, uint32_t number,
-                            char text[PD_LINKS_TEXT_BYTES])
+const char *pd_topology_links_format(const struct pd_topology *topology, uint32_t number,
+                                     char text[PD_LINKS_TEXT_BYTES])
 {
-    uint32_t from = pd_links_from_id(topology, number), to = pd_links_to_id(topology, number);
+    uint32_t from = pd_topology_links_from_id(topology, number),
+             to = pd_topology_links_to_id(topology, number);
     const struct pd_link *link = pd_links_of(topology, number);
     size_t i = number / 2;
     bool several = (i > 0 && parallel(link, link - 1)) ||
@@ -167,15 +169,15 @@ static bool take_end(const char **text, uint32_t *ret_id, uint32_t *ret_port)
     return take_number(text, UINT16_MAX, ret_port);
 }
 
-int pd_links_parse(const struct pd_topology *topology, const char *text, uint32_t *ret_first,
-                   uint32_t *ret_len)
+int pd_topology_links_parse(const struct pd_topology *topology, const char *text,
+                            uint32_t *ret_first, uint32_t *ret_len)
 {
     uint32_t ids[2], ports[2], len;
     if (!take_end(&text, &ids[0], &ports[0]) || *text++ != '-' ||
         !take_end(&text, &ids[1], &ports[1]) || *text) {
         return -PD_E_SYNTAX;
     }
-    uint32_t first = pd_links_by_ids(topology, ids[0], ids[1], &len);
+    uint32_t first = pd_topology_links_by_ids(topology, ids[0], ids[1], &len);
     if (first == PD_NONE) {
         return -PD_E_VALUE;
     }

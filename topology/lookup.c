@@ -17,19 +17,19 @@ static const char *const role_names[] = {
     [PD_ROLE_SWITCH] = "switch", [PD_ROLE_HOST] = "host",
 };
 
-const char *pd_role_name(enum pd_switch_role role)
+const char *pd_topology_role_name(enum pd_switch_role role)
 {
     return role_names[role];
 }
 
-bool pd_role_is_tor(enum pd_switch_role role)
+bool pd_topology_role_is_tor(enum pd_switch_role role)
 {
     return role == PD_ROLE_TOR || role == PD_ROLE_LEAF;
 }
 
-bool pd_switch_has_rack(const struct pd_switch *sw)
+bool pd_topology_switch_has_rack(const struct pd_switch *sw)
 {
-    return pd_role_is_tor(sw->role) || sw->prefixes_len ||
+    return pd_topology_role_is_tor(sw->role) || sw->prefixes_len ||
            sw->neighbours_len > sw->switch_neighbours;
 }
 
@@ -235,7 +235,7 @@ static void add_prefix(struct pd_rack_table *racks, uint32_t tor, const struct p
     add_length(racks, prefix->ip_version == 6, prefix->bits);
 }
 
-int pd_rack_table_init(struct pd_rack_table *racks, const struct pd_topology *topology)
+int pd_topology_rack_table_init(struct pd_rack_table *racks, const struct pd_topology *topology)
 {
     _Static_assert(PD_NODES_MAX < UINT32_MAX >> 8, "an index and a length fit into 32 bits");
     int error = allocate_racks(racks, topology);
@@ -266,7 +266,7 @@ void pd_topology_free(struct pd_topology *topology)
         free(storage->switch_addrs);
         free(storage->link_addrs);
         free(storage->homes);
-        pd_address_tables_done(storage);
+        pd_topology_address_tables_done(storage);
         free(storage->by_other_id[PD_OTHER_IOAM]);
         free(storage->by_other_id[PD_OTHER_DPID]);
         free(storage->racks.slots4);

@@ -83,14 +83,15 @@ struct pd_topology_storage {
 };
 
 /* Fills the table from the prefixes of all switches. 0 or -ENOMEM. */
-int pd_rack_table_init(struct pd_rack_table *racks, const struct pd_topology *topology);
+int pd_topology_rack_table_init(struct pd_rack_table *racks, const struct pd_topology *topology);
 /* Fills the tables of interfaces, of hosts at several switches and of prefixes that switches share,
  * from the finished topology (addresses.c). 0 or -ENOMEM. */
-int pd_address_tables_init(struct pd_topology_storage *storage, const struct pd_topology *topology);
-void pd_address_tables_done(struct pd_topology_storage *storage);
+int pd_topology_address_tables_init(struct pd_topology_storage *storage,
+                                    const struct pd_topology *topology);
+void pd_topology_address_tables_done(struct pd_topology_storage *storage);
 
 /* Fills the tables of other IDs; two switches with the same one are a finding. 0 or -ENOMEM. */
-int pd_other_ids_init(struct pd_topology_storage *storage, const struct pd_topology *topology,
-                      struct pd_findings *findings);
+int pd_topology_other_ids_init(struct pd_topology_storage *storage,
+                               const struct pd_topology *topology, struct pd_findings *findings);
 
 #endif

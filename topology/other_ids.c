@@ -49,16 +49,17 @@ static int init(struct pd_topology_storage *storage, const struct pd_topology *t
         const struct pd_switch *a = &topology->switches[order[i - 1]],
                                *b = &topology->switches[order[i]];
         if (id_of(a, kind) == id_of(b, kind)) {
-            pd_findings_add(findings, "nodes: switches %u and %u have the %s %" PRIu64 " both",
-                            a->id, b->id, names[kind], id_of(b, kind));
+            pd_topology_findings_add(findings,
+                                     "nodes: switches %u and %u have the %s %" PRIu64 " both",
+                                     a->id, b->id, names[kind], id_of(b, kind));
         }
     }
     storage->by_other_id[kind] = order;
     return 0;
 }
 
-int pd_other_ids_init(struct pd_topology_storage *storage, const struct pd_topology *topology,
-                      struct pd_findings *findings)
+int pd_topology_other_ids_init(struct pd_topology_storage *storage,
+                               const struct pd_topology *topology, struct pd_findings *findings)
 {
     int err = init(storage, topology, PD_OTHER_IOAM, findings);
     return err ? err : init(storage, topology, PD_OTHER_DPID, findings);

@@ -11,7 +11,7 @@
 
 #define FILE_BYTES_MAX ((size_t)512 << 20)
 
-const char *pd_reader_safe(const char *text, char buffer[PD_READER_TEXT_BYTES])
+const char *pd_topology_reader_safe(const char *text, char buffer[PD_READER_TEXT_BYTES])
 {
     size_t i = 0;
     for (; *text && i < PD_READER_TEXT_BYTES - 1; text++) {
@@ -21,7 +21,7 @@ const char *pd_reader_safe(const char *text, char buffer[PD_READER_TEXT_BYTES])
     return buffer;
 }
 
-bool pd_reader_is_name(const json_t *value)
+bool pd_topology_reader_is_name(const json_t *value)
 {
     if (!json_is_string(value) || json_string_length(value) > PD_NAME_MAX) {
         return false;
@@ -34,18 +34,20 @@ bool pd_reader_is_name(const json_t *value)
     return true;
 }
 
-int pd_reader_name(struct pd_reader *reader, json_t *value, const char *key, uint32_t *ret_offset)
+int pd_topology_reader_name(struct pd_reader *reader, json_t *value, const char *key,
+                            uint32_t *ret_offset)
 {
     if (!value) {
         return 0;
     }
-    if (pd_reader_is_name(value)) {
-        return pd_draft_string(&reader->draft, json_string_value(value), json_string_length(value),
-                               ret_offset);
+    if (pd_topology_reader_is_name(value)) {
+        return pd_topology_draft_string(&reader->draft, json_string_value(value),
+                                        json_string_length(value), ret_offset);
     }
-    pd_findings_add(reader->findings,
-                    "%s: wrong, expected a string of at most %d bytes without control characters",
-                    key, PD_NAME_MAX);
+    pd_topology_findings_add(
+        reader->findings,
+        "%s: wrong, expected a string of at most %d bytes without control characters", key,
+        PD_NAME_MAX);
     return 0;
 }
 
@@ -57,8 +59,8 @@ static int read_list(struct pd_reader *reader, json_t *root, const char *key, si
 {
     json_t *list = json_object_get(root, key);
     if (!json_is_array(list)) {
-        pd_findings_add(reader->findings, "%s: %s, expected a list", key,
-                        list ? "wrong" : "missing");
+        pd_topology_findings_add(reader->findings, "%s: %s, expected a list", key,
+                                 list ? "wrong" : "missing");
         return 0;
     }
     if (json_array_size(list) > max) {
@@ -74,18 +76,20 @@ static int read_list(struct pd_reader *reader, json_t *root, const char *key, si
 static int read_root(struct pd_reader *reader, json_t *root)
 {
     if (!json_is_object(root)) {
-        pd_findings_add(reader->findings, "expected an object with \"nodes\" and \"links\"");
+        pd_topology_findings_add(reader->findings,
+                                 "expected an object with \"nodes\" and \"links\"");
         return 0;
     }
-    int error = pd_reader_name(reader, json_object_get(root, "name"), "name", &reader->draft.name);
+    int error =
+        pd_topology_reader_name(reader, json_object_get(root, "name"), "name", &reader->draft.name);
     if (!error) {
-        error = pd_reader_codecs(reader, root);
+        error = pd_topology_reader_codecs(reader, root);
     }
     if (!error) {
-        error = read_list(reader, root, "nodes", PD_NODES_MAX, pd_reader_node);
+        error = read_list(reader, root, "nodes", PD_NODES_MAX, pd_topology_reader_node);
     }
     if (!error) {
-        error = read_list(reader, root, "links", PD_LINKS_MAX, pd_reader_link);
+        error = read_list(reader, root, "links", PD_LINKS_MAX, pd_topology_reader_link);
     }
     return error;
 }
@@ -102,7 +106,7 @@ static int parse(const char *json, size_t bytes, struct pd_findings *findings,
         return pd_fail(error, -PD_E_SYNTAX, "line %d, column %d: expected JSON: %s", at.line,
                        at.column, at.text);
     }
-    int failed = pd_draft_init(&reader.draft);
+    int failed = pd_topology_draft_init(&reader.draft);
     if (!failed) {
         failed = read_root(&reader, root);
     }
@@ -112,7 +116,7 @@ static int parse(const char *json, size_t bytes, struct pd_findings *findings,
         failed = pd_topology_build(&reader.draft, findings, ret_topology);
         findings->draft = NULL;
     }
-    pd_draft_done(&reader.draft);
+    pd_topology_draft_done(&reader.draft);
     malloc_trim(0); /* the JSON tree was many times the size of what stays */
     if (failed == -PD_E_TOO_LARGE) {
         return pd_fail(error, failed, "more than %d nodes or %d links", PD_NODES_MAX, PD_LINKS_MAX);
@@ -128,7 +132,7 @@ static int parse_file(const char *json, size_t bytes, struct pd_findings *findin
     if (failed && error) {
         pd_fail_within(error, findings->file);
     }
-    return failed ? failed : pd_findings_end(findings, error);
+    return failed ? failed : pd_topology_findings_end(findings, error);
 }
 
 int pd_topology_parse(const char *json, size_t bytes, const char *name,

@@ -31,8 +31,8 @@ static bool read_integer(struct pd_reader *reader, json_t *object, const char *p
         *ret_value = json_integer_value(value);
         return true;
     }
-    pd_findings_add(reader->findings, "%s[%zu].%s: %s, expected an integer from 1 to %lld", place,
-                    nth, key, value ? "wrong" : "missing", (long long)max);
+    pd_topology_findings_add(reader->findings, "%s[%zu].%s: %s, expected an integer from 1 to %lld",
+                             place, nth, key, value ? "wrong" : "missing", (long long)max);
     return false;
 }
 
@@ -60,13 +60,13 @@ struct addr_list {
 static int add_to_node(struct pd_draft *draft, int end, const struct pd_prefix *prefix)
 {
     (void)end;
-    return pd_draft_addr(draft, prefix);
+    return pd_topology_draft_addr(draft, prefix);
 }
 
 static int add_to_switch(struct pd_draft *draft, int end, const struct pd_prefix *prefix)
 {
     (void)end;
-    return pd_draft_interface(draft, prefix);
+    return pd_topology_draft_interface(draft, prefix);
 }
 
 static int read_addrs(struct pd_reader *reader, json_t *list, const struct addr_list *at)
@@ -75,9 +75,9 @@ static int read_addrs(struct pd_reader *reader, json_t *list, const struct addr_
         return 0;
     }
     if (!json_is_array(list) || json_array_size(list) > PD_NODE_ADDRS_MAX) {
-        pd_findings_add(reader->findings,
-                        "%s[%zu].%s: wrong, expected a list of at most %d strings", at->place,
-                        at->nth, at->key, PD_NODE_ADDRS_MAX);
+        pd_topology_findings_add(reader->findings,
+                                 "%s[%zu].%s: wrong, expected a list of at most %d strings",
+                                 at->place, at->nth, at->key, PD_NODE_ADDRS_MAX);
         return 0;
     }
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -91,10 +91,11 @@ static int read_addrs(struct pd_reader *reader, json_t *list, const struct addr_
             continue;
         }
         char buffer[PD_READER_TEXT_BYTES];
-        pd_findings_add(reader->findings, "%s[%zu].%s[%zu]: `%s`, expected %s", at->place, at->nth,
-                        at->key, i, pd_reader_safe(text ? text : "", buffer),
-                        at->prefixes ? "a prefix like \"10.1.1.0/24\", zero behind its length"
-                                     : "an address like \"10.1.1.2\"");
+        pd_topology_findings_add(
+            reader->findings, "%s[%zu].%s[%zu]: `%s`, expected %s", at->place, at->nth, at->key, i,
+            pd_topology_reader_safe(text ? text : "", buffer),
+            at->prefixes ? "a prefix like \"10.1.1.0/24\", zero behind its length"
+                         : "an address like \"10.1.1.2\"");
     }
     return 0;
 }
@@ -106,16 +107,16 @@ static bool read_role(struct pd_reader *reader, json_t *node, size_t nth,
 {
     const char *text = json_string_value(json_object_get(node, "role"));
     for (int role = PD_ROLE_TOR; text && role <= PD_ROLE_HOST; role++) {
-        if (!strcmp(text, pd_role_name(role))) {
+        if (!strcmp(text, pd_topology_role_name(role))) {
             *ret_role = role;
             return true;
         }
     }
     char buffer[PD_READER_TEXT_BYTES];
-    pd_findings_add(
+    pd_topology_findings_add(
         reader->findings,
         "nodes[%zu].role: `%s`, expected tor, agg, core, intermediate, leaf, spine, switch or host",
-        nth, pd_reader_safe(text ? text : "", buffer));
+        nth, pd_topology_reader_safe(text ? text : "", buffer));
     return false;
 }
 
@@ -127,10 +128,10 @@ static int read_name(struct pd_reader *reader, json_t *node, size_t nth)
     char text[32];
     if (name) {
         snprintf(text, sizeof text, "nodes[%zu].name", nth);
-        return pd_reader_name(reader, name, text, &draft->name);
+        return pd_topology_reader_name(reader, name, text, &draft->name);
     }
     snprintf(text, sizeof text, "%u", draft->id);
-    return pd_draft_string(&reader->draft, text, strlen(text), &draft->name);
+    return pd_topology_draft_string(&reader->draft, text, strlen(text), &draft->name);
 }
 
 /* An optional coordinate: stays NAN without it. */
@@ -145,7 +146,8 @@ static void read_coordinate(struct pd_reader *reader, json_t *node, size_t nth, 
     if (json_is_number(value) && isfinite(number)) {
         *ret_value = number;
     } else {
-        pd_findings_add(reader->findings, "nodes[%zu].%s: wrong, expected a number", nth, key);
+        pd_topology_findings_add(reader->findings, "nodes[%zu].%s: wrong, expected a number", nth,
+                                 key);
     }
 }
 
@@ -168,9 +170,9 @@ static void read_sid(struct pd_reader *reader, json_t *node, size_t nth, struct 
     if (text && !pd_prefix_parse(text, &prefix) && is_segments(&prefix)) {
         *ret_sid = prefix.addr;
     } else {
-        pd_findings_add(reader->findings,
-                        "nodes[%zu].sid: `%s`, expected a prefix like \"fd01:0:0:1::/64\"", nth,
-                        pd_reader_safe(text ? text : "", buffer));
+        pd_topology_findings_add(reader->findings,
+                                 "nodes[%zu].sid: `%s`, expected a prefix like \"fd01:0:0:1::/64\"",
+                                 nth, pd_topology_reader_safe(text ? text : "", buffer));
     }
 }
 
@@ -188,10 +190,10 @@ static void read_dpid(struct pd_reader *reader, json_t *node, size_t nth, uint64
     if (digits >= 1 && digits <= 16 && !text[2 + digits] && strtoull(text, NULL, 16)) {
         *ret_dpid = strtoull(text, NULL, 16);
     } else {
-        pd_findings_add(
+        pd_topology_findings_add(
             reader->findings,
             "nodes[%zu].dpid: `%s`, expected 1 to 16 hexadecimal digits, as \"0x00001b21abcd0009\"",
-            nth, pd_reader_safe(text ? text : "", buffer));
+            nth, pd_topology_reader_safe(text ? text : "", buffer));
     }
 }
 
@@ -220,15 +222,15 @@ static int read_host(struct pd_reader *reader, json_t *node, size_t nth)
 {
     const struct addr_list at = {.place = "nodes", .nth = nth, .key = "addrs", .add = add_to_node};
     if (json_object_get(node, "prefixes")) {
-        pd_findings_add(reader->findings, "nodes[%zu].prefixes: a host has none", nth);
+        pd_topology_findings_add(reader->findings, "nodes[%zu].prefixes: a host has none", nth);
     }
     return read_addrs(reader, json_object_get(node, "addrs"), &at);
 }
 
-int pd_reader_node(struct pd_reader *reader, json_t *node, size_t nth)
+int pd_topology_reader_node(struct pd_reader *reader, json_t *node, size_t nth)
 {
     if (!json_is_object(node)) {
-        pd_findings_add(reader->findings, "nodes[%zu]: wrong, expected an object", nth);
+        pd_topology_findings_add(reader->findings, "nodes[%zu]: wrong, expected an object", nth);
         return 0;
     }
     json_int_t id = 0, pod = 0;
@@ -241,7 +243,7 @@ int pd_reader_node(struct pd_reader *reader, json_t *node, size_t nth)
     if (role != PD_ROLE_HOST) {
         read_integer(reader, node, "nodes", nth, "pod", POD_MAX, 0, &pod);
     }
-    if (pd_draft_node(&reader->draft, (uint32_t)id, role, (uint32_t)pod) ||
+    if (pd_topology_draft_node(&reader->draft, (uint32_t)id, role, (uint32_t)pod) ||
         read_name(reader, node, nth)) {
         return -ENOMEM;
     }
@@ -250,10 +252,10 @@ int pd_reader_node(struct pd_reader *reader, json_t *node, size_t nth)
 
 /* ---- links */
 
-int pd_reader_link(struct pd_reader *reader, json_t *link, size_t nth)
+int pd_topology_reader_link(struct pd_reader *reader, json_t *link, size_t nth)
 {
     if (!json_is_object(link)) {
-        pd_findings_add(reader->findings, "links[%zu]: wrong, expected an object", nth);
+        pd_topology_findings_add(reader->findings, "links[%zu]: wrong, expected an object", nth);
         return 0;
     }
     json_int_t ids[2] = {0}, ports[2] = {0}, cards[2] = {0}, tag = 0, mbps = 0;
@@ -268,7 +270,7 @@ int pd_reader_link(struct pd_reader *reader, json_t *link, size_t nth)
     if (!good) {
         return 0;
     }
-    if (pd_draft_link(&reader->draft, (uint32_t)ids[0], (uint32_t)ids[1])) {
+    if (pd_topology_draft_link(&reader->draft, (uint32_t)ids[0], (uint32_t)ids[1])) {
         return -ENOMEM;
     }
     struct pd_draft_link *draft = &reader->draft.links[reader->draft.links_len - 1];
@@ -279,7 +281,7 @@ int pd_reader_link(struct pd_reader *reader, json_t *link, size_t nth)
     draft->tag = (uint16_t)tag;
     draft->mbps = (uint32_t)mbps;
     struct addr_list at = {
-        .place = "links", .nth = nth, .key = "source_addrs", .add = pd_draft_link_addr};
+        .place = "links", .nth = nth, .key = "source_addrs", .add = pd_topology_draft_link_addr};
     int error = read_addrs(reader, json_object_get(link, at.key), &at);
     at.key = "target_addrs";
     at.end = 1;

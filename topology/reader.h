@@ -19,15 +19,16 @@ struct pd_reader {
 #define PD_READER_TEXT_BYTES 48
 
 /* Text from the file, safe to print: cut, control characters and bytes outside ASCII replaced. */
-const char *pd_reader_safe(const char *text, char buffer[PD_READER_TEXT_BYTES]);
+const char *pd_topology_reader_safe(const char *text, char buffer[PD_READER_TEXT_BYTES]);
 /* A string of at most PD_NAME_MAX bytes without control characters. */
-bool pd_reader_is_name(const json_t *value);
+bool pd_topology_reader_is_name(const json_t *value);
 /* Stores an optional name; `key` is its place in the file. */
-int pd_reader_name(struct pd_reader *reader, json_t *value, const char *key, uint32_t *ret_offset);
+int pd_topology_reader_name(struct pd_reader *reader, json_t *value, const char *key,
+                            uint32_t *ret_offset);
 
-int pd_reader_node(struct pd_reader *reader, json_t *node, size_t nth);
-int pd_reader_link(struct pd_reader *reader, json_t *link, size_t nth);
+int pd_topology_reader_node(struct pd_reader *reader, json_t *node, size_t nth);
+int pd_topology_reader_link(struct pd_reader *reader, json_t *link, size_t nth);
 /* "codec" and "codec_options". */
-int pd_reader_codecs(struct pd_reader *reader, json_t *root);
+int pd_topology_reader_codecs(struct pd_reader *reader, json_t *root);
 
 #endif

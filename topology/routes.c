@@ -216,11 +216,12 @@ static const struct pd_prefix *find_version(const struct pd_prefix *addrs, uint3
 static const struct pd_prefix *address_of(const struct maker *m, uint16_t port, uint8_t ip_version)
 {
     const struct pd_switch *here = &m->topology->switches[m->sw];
-    const uint32_t link = pd_links_by_port(m->topology, m->sw, port);
+    const uint32_t link = pd_topology_links_by_port(m->topology, m->sw, port);
     uint32_t len = 0;
     const struct pd_prefix *found = NULL;
     if (link != PD_NONE) {
-        const struct pd_prefix *addrs = pd_links_addrs(m->topology, link / 2, link & 1, &len);
+        const struct pd_prefix *addrs =
+            pd_topology_links_addrs(m->topology, link / 2, link & 1, &len);
         found = find_version(addrs, len, ip_version);
     }
     return found ? found : find_version(here->addrs, here->addrs_len, ip_version);

@@ -58,15 +58,15 @@ struct pd_leaf_spine {
 };
 
 /* Find the shape. 0 with *ret_shape; 0 and no shape when `findings` got some; -ENOMEM. */
-int pd_fat_tree_new(const struct pd_topology *topology, struct pd_findings *findings,
-                    struct pd_fat_tree **ret_shape);
-int pd_vl2_new(const struct pd_topology *topology, struct pd_findings *findings,
-               struct pd_vl2 **ret_shape);
-int pd_leaf_spine_new(const struct pd_topology *topology, struct pd_findings *findings,
-                      struct pd_leaf_spine **ret_shape);
-void pd_fat_tree_free(struct pd_fat_tree *shape); /* NULL is fine, as for the next two */
-void pd_vl2_free(struct pd_vl2 *shape);
-void pd_leaf_spine_free(struct pd_leaf_spine *shape);
+int pd_topology_fat_tree_new(const struct pd_topology *topology, struct pd_findings *findings,
+                             struct pd_fat_tree **ret_shape);
+int pd_topology_vl2_new(const struct pd_topology *topology, struct pd_findings *findings,
+                        struct pd_vl2 **ret_shape);
+int pd_topology_leaf_spine_new(const struct pd_topology *topology, struct pd_findings *findings,
+                               struct pd_leaf_spine **ret_shape);
+void pd_topology_fat_tree_free(struct pd_fat_tree *shape); /* NULL is fine, as for the next two */
+void pd_topology_vl2_free(struct pd_vl2 *shape);
+void pd_topology_leaf_spine_free(struct pd_leaf_spine *shape);
 
 /* ---- parts (shape_parts.c) */
 
@@ -74,43 +74,45 @@ void pd_leaf_spine_free(struct pd_leaf_spine *shape);
 struct pd_spot {
     uint32_t pod, position;
 };
-struct pd_spot pd_shape_spot(const struct pd_switch *sw);
+struct pd_spot pd_topology_shape_spot(const struct pd_switch *sw);
 /* Spots of all switches by pod, position and name; NULL: no memory. *ret_named: all have one. */
-struct pd_spot *pd_shape_spots(const struct pd_topology *topology, bool *ret_named);
+struct pd_spot *pd_topology_shape_spots(const struct pd_topology *topology, bool *ret_named);
 /* Connected parts of the graph that switches of two roles make, by switch: numbered in the order of
  * their first switch of the role `first`; PD_NONE: a part without one. 0 or -ENOMEM. */
-int pd_shape_groups(const struct pd_topology *topology, enum pd_switch_role first,
-                    enum pd_switch_role second, uint32_t *ret_groups);
+int pd_topology_shape_groups(const struct pd_topology *topology, enum pd_switch_role first,
+                             enum pd_switch_role second, uint32_t *ret_groups);
 /* The largest position (or pod) that switches of the role have. */
-uint32_t pd_shape_largest(const struct pd_topology *topology, enum pd_switch_role role, bool pods);
+uint32_t pd_topology_shape_largest(const struct pd_topology *topology, enum pd_switch_role role,
+                                   bool pods);
 /* A size of the full shape: the codec's option `key`, or number `nth` behind `word` in the name of
  * the topology; 0: neither tells. */
-uint32_t pd_shape_size(const struct pd_topology *topology, const char *codec, const char *key,
-                       const char *word, int nth);
+uint32_t pd_topology_shape_size(const struct pd_topology *topology, const char *codec,
+                                const char *key, const char *word, int nth);
 /* Puts a switch at its place; false, with a finding, when another one is there. */
-bool pd_shape_put(const struct pd_topology *topology, uint32_t sw, struct pd_place place,
-                  uint32_t *slot, struct pd_place *places, struct pd_findings *findings);
+bool pd_topology_shape_put(const struct pd_topology *topology, uint32_t sw, struct pd_place place,
+                           uint32_t *slot, struct pd_place *places, struct pd_findings *findings);
 /* The finding for a switch whose spot is none of `most` places. */
-void pd_shape_no_place(const struct pd_topology *topology, uint32_t sw, struct pd_spot spot,
-                       uint32_t most, struct pd_findings *findings);
+void pd_topology_shape_no_place(const struct pd_topology *topology, uint32_t sw,
+                                struct pd_spot spot, uint32_t most, struct pd_findings *findings);
 
 /* ---- shared by the shapes (shape.c) */
 
 /* How many switches have the role. */
-uint32_t pd_shape_count(const struct pd_topology *topology, enum pd_switch_role role);
+uint32_t pd_topology_shape_count(const struct pd_topology *topology, enum pd_switch_role role);
 
 /* Each link joins one of the `pairs` of roles; a finding for every switch or link that does not
  * fit. */
-void pd_shape_check_roles(const struct pd_topology *topology, const enum pd_switch_role (*pairs)[2],
-                          size_t pairs_len, const char *shape, struct pd_findings *findings);
+void pd_topology_shape_check_roles(const struct pd_topology *topology,
+                                   const enum pd_switch_role (*pairs)[2], size_t pairs_len,
+                                   const char *shape, struct pd_findings *findings);
 
 /* The switch has this number of neighbours of this role; a finding otherwise. */
-void pd_shape_check_degree(const struct pd_topology *topology, uint32_t sw,
-                           enum pd_switch_role role, uint32_t expected,
-                           struct pd_findings *findings);
+void pd_topology_shape_check_degree(const struct pd_topology *topology, uint32_t sw,
+                                    enum pd_switch_role role, uint32_t expected,
+                                    struct pd_findings *findings);
 
 /* Checks the shapes that the topology's codecs need; a codec unknown here needs none. 0 or -ENOMEM.
  */
-int pd_shape_check(const struct pd_topology *topology, struct pd_findings *findings);
+int pd_topology_shape_check(const struct pd_topology *topology, struct pd_findings *findings);
 
 #endif

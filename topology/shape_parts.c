@@ -29,11 +29,11 @@ static int numbers_behind(const char *text, const char *word, uint32_t ret_numbe
     return *text ? 0 : count;
 }
 
-struct pd_spot pd_shape_spot(const struct pd_switch *sw)
+struct pd_spot pd_topology_shape_spot(const struct pd_switch *sw)
 {
     struct pd_spot spot = {sw->pod, sw->position};
     uint32_t numbers[2];
-    int count = numbers_behind(sw->name, pd_role_name(sw->role), numbers);
+    int count = numbers_behind(sw->name, pd_topology_role_name(sw->role), numbers);
     if (!spot.position && count) {
         spot.position = numbers[count - 1];
     }
@@ -43,12 +43,12 @@ struct pd_spot pd_shape_spot(const struct pd_switch *sw)
     return spot;
 }
 
-struct pd_spot *pd_shape_spots(const struct pd_topology *topology, bool *ret_named)
+struct pd_spot *pd_topology_shape_spots(const struct pd_topology *topology, bool *ret_named)
 {
     struct pd_spot *spots = calloc((size_t)topology->switches_len + 1, sizeof *spots);
     *ret_named = true;
     for (uint32_t i = 0; spots && i < topology->switches_len; i++) {
-        spots[i] = pd_shape_spot(&topology->switches[i]);
+        spots[i] = pd_topology_shape_spot(&topology->switches[i]);
         *ret_named &= spots[i].position != 0;
     }
     return spots;
@@ -74,8 +74,8 @@ static void flood(const struct pd_topology *topology, uint32_t from, enum pd_swi
     }
 }
 
-int pd_shape_groups(const struct pd_topology *topology, enum pd_switch_role first,
-                    enum pd_switch_role second, uint32_t *ret_groups)
+int pd_topology_shape_groups(const struct pd_topology *topology, enum pd_switch_role first,
+                             enum pd_switch_role second, uint32_t *ret_groups)
 {
     uint32_t *queue = malloc(((size_t)topology->switches_len + 1) * sizeof *queue), number = 0;
     if (!queue) {
@@ -93,12 +93,13 @@ int pd_shape_groups(const struct pd_topology *topology, enum pd_switch_role firs
     return 0;
 }
 
-uint32_t pd_shape_largest(const struct pd_topology *topology, enum pd_switch_role role, bool pods)
+uint32_t pd_topology_shape_largest(const struct pd_topology *topology, enum pd_switch_role role,
+                                   bool pods)
 {
     uint32_t largest = 0;
     for (uint32_t i = 0; i < topology->switches_len; i++) {
         if (topology->switches[i].role == role) {
-            struct pd_spot spot = pd_shape_spot(&topology->switches[i]);
+            struct pd_spot spot = pd_topology_shape_spot(&topology->switches[i]);
             uint32_t value = pods ? spot.pod : spot.position;
             largest = value > largest ? value : largest;
         }
@@ -106,8 +107,8 @@ uint32_t pd_shape_largest(const struct pd_topology *topology, enum pd_switch_rol
     return largest;
 }
 
-uint32_t pd_shape_size(const struct pd_topology *topology, const char *codec, const char *key,
-                       const char *word, int nth)
+uint32_t pd_topology_shape_size(const struct pd_topology *topology, const char *codec,
+                                const char *key, const char *word, int nth)
 {
     const struct pd_codec_choice *choice = pd_topology_codec(topology, codec);
     json_t *options = choice && *choice->options ? json_loads(choice->options, 0, NULL) : NULL;
@@ -120,13 +121,14 @@ uint32_t pd_shape_size(const struct pd_topology *topology, const char *codec, co
     return numbers_behind(topology->name, word, numbers) > nth ? numbers[nth] : 0;
 }
 
-bool pd_shape_put(const struct pd_topology *topology, uint32_t sw, struct pd_place place,
-                  uint32_t *slot, struct pd_place *places, struct pd_findings *findings)
+bool pd_topology_shape_put(const struct pd_topology *topology, uint32_t sw, struct pd_place place,
+                           uint32_t *slot, struct pd_place *places, struct pd_findings *findings)
 {
     const struct pd_switch *entry = &topology->switches[sw];
     if (*slot != PD_NONE) {
-        pd_findings_switch(findings, sw, "%s %u has the place of %s %u", pd_role_name(entry->role),
-                           entry->id, pd_role_name(entry->role), topology->switches[*slot].id);
+        pd_topology_findings_switch(
+            findings, sw, "%s %u has the place of %s %u", pd_topology_role_name(entry->role),
+            entry->id, pd_topology_role_name(entry->role), topology->switches[*slot].id);
         return false;
     }
     *slot = sw;
@@ -134,16 +136,17 @@ bool pd_shape_put(const struct pd_topology *topology, uint32_t sw, struct pd_pla
     return true;
 }
 
-void pd_shape_no_place(const struct pd_topology *topology, uint32_t sw, struct pd_spot spot,
-                       uint32_t most, struct pd_findings *findings)
+void pd_topology_shape_no_place(const struct pd_topology *topology, uint32_t sw,
+                                struct pd_spot spot, uint32_t most, struct pd_findings *findings)
 {
     const struct pd_switch *entry = &topology->switches[sw];
     if (!spot.position) {
-        pd_findings_switch(findings, sw,
-                           "%s %u has no place: no \"position\", and no name like a generator's",
-                           pd_role_name(entry->role), entry->id);
+        pd_topology_findings_switch(
+            findings, sw, "%s %u has no place: no \"position\", and no name like a generator's",
+            pd_topology_role_name(entry->role), entry->id);
     } else {
-        pd_findings_switch(findings, sw, "%s %u is number %u of pod %u, expected 1 to %u",
-                           pd_role_name(entry->role), entry->id, spot.position, spot.pod, most);
+        pd_topology_findings_switch(findings, sw, "%s %u is number %u of pod %u, expected 1 to %u",
+                                    pd_topology_role_name(entry->role), entry->id, spot.position,
+                                    spot.pod, most);
     }
 }

@@ -151,10 +151,11 @@ int pd_topology_write_switches(const struct pd_topology *topology, FILE *out);
 
 void pd_topology_free(struct pd_topology *topology); /* NULL is fine */
 
-const char *pd_role_name(enum pd_switch_role role);
-bool pd_role_is_tor(enum pd_switch_role role); /* ToR or leaf: a switch with a rack below */
+const char *pd_topology_role_name(enum pd_switch_role role);
+bool pd_topology_role_is_tor(
+    enum pd_switch_role role); /* ToR or leaf: a switch with a rack below */
 /* Traffic may begin and end here: a ToR or leaf, or any switch with hosts or prefixes. */
-bool pd_switch_has_rack(const struct pd_switch *sw);
+bool pd_topology_switch_has_rack(const struct pd_switch *sw);
 
 /* What the file says of this codec; NULL: it does not name it. */
 const struct pd_codec_choice *pd_topology_codec(const struct pd_topology *topology,

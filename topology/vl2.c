@@ -13,7 +13,7 @@
 static const enum pd_switch_role role_pairs[][2] = {{PD_ROLE_TOR, PD_ROLE_AGG},
                                                     {PD_ROLE_AGG, PD_ROLE_INTERMEDIATE}};
 
-void pd_vl2_free(struct pd_vl2 *shape)
+void pd_topology_vl2_free(struct pd_vl2 *shape)
 {
     if (!shape) {
         return;
@@ -30,9 +30,9 @@ static void check_counts(const struct pd_topology *topology, uint32_t k,
                          struct pd_findings *findings)
 {
     if (k < MIN_K || k > MAX_K || k % 2) {
-        pd_findings_add(findings,
-                        "nodes: %u switches of role agg, expected an even k from %d to %d", k,
-                        MIN_K, MAX_K);
+        pd_topology_findings_add(findings,
+                                 "nodes: %u switches of role agg, expected an even k from %d to %d",
+                                 k, MIN_K, MAX_K);
         return;
     }
     const struct {
@@ -40,10 +40,11 @@ static void check_counts(const struct pd_topology *topology, uint32_t k,
         uint32_t expected;
     } layers[] = {{PD_ROLE_INTERMEDIATE, k / 2}, {PD_ROLE_TOR, k * k / 4}};
     for (int i = 0; i < 2; i++) {
-        uint32_t count = pd_shape_count(topology, layers[i].role);
+        uint32_t count = pd_topology_shape_count(topology, layers[i].role);
         if (count != layers[i].expected) {
-            pd_findings_add(findings, "nodes: %u switches of role %s and %u aggs, expected %u",
-                            count, pd_role_name(layers[i].role), k, layers[i].expected);
+            pd_topology_findings_add(
+                findings, "nodes: %u switches of role %s and %u aggs, expected %u", count,
+                pd_topology_role_name(layers[i].role), k, layers[i].expected);
         }
     }
 }
@@ -54,10 +55,11 @@ static void check_degrees(const struct pd_topology *topology, uint32_t k,
     for (uint32_t i = 0; i < topology->switches_len; i++) {
         enum pd_switch_role role = topology->switches[i].role;
         if (role == PD_ROLE_AGG) {
-            pd_shape_check_degree(topology, i, PD_ROLE_TOR, k / 2, findings);
-            pd_shape_check_degree(topology, i, PD_ROLE_INTERMEDIATE, k / 2, findings);
+            pd_topology_shape_check_degree(topology, i, PD_ROLE_TOR, k / 2, findings);
+            pd_topology_shape_check_degree(topology, i, PD_ROLE_INTERMEDIATE, k / 2, findings);
         } else {
-            pd_shape_check_degree(topology, i, PD_ROLE_AGG, role == PD_ROLE_TOR ? 2 : k, findings);
+            pd_topology_shape_check_degree(topology, i, PD_ROLE_AGG, role == PD_ROLE_TOR ? 2 : k,
+                                           findings);
         }
     }
 }
@@ -74,11 +76,11 @@ static void check_pair(const struct pd_topology *topology, uint32_t tor, uint32_
             *partner = aggs[!i];
         }
         if (*partner != aggs[!i]) {
-            pd_findings_link(findings, tor, aggs[i],
-                             "tor %u joins agg %u and agg %u, but agg %u is paired with agg %u",
-                             sw->id, topology->switches[aggs[i]].id,
-                             topology->switches[aggs[!i]].id, topology->switches[aggs[i]].id,
-                             topology->switches[*partner].id);
+            pd_topology_findings_link(
+                findings, tor, aggs[i],
+                "tor %u joins agg %u and agg %u, but agg %u is paired with agg %u", sw->id,
+                topology->switches[aggs[i]].id, topology->switches[aggs[!i]].id,
+                topology->switches[aggs[i]].id, topology->switches[*partner].id);
             return;
         }
     }
@@ -131,8 +133,8 @@ static void place_tors(const struct pd_topology *topology, struct pd_vl2 *shape)
 static int fill_full(const struct pd_topology *topology, struct pd_vl2 *shape,
                      struct pd_findings *findings)
 {
-    uint32_t k = shape->k = pd_shape_count(topology, PD_ROLE_AGG);
-    pd_shape_check_roles(topology, role_pairs, 2, "VL2", findings);
+    uint32_t k = shape->k = pd_topology_shape_count(topology, PD_ROLE_AGG);
+    pd_topology_shape_check_roles(topology, role_pairs, 2, "VL2", findings);
     check_counts(topology, k, findings);
     if (!findings->len) {
         check_degrees(topology, k, findings);
@@ -167,11 +169,12 @@ static uint32_t larger(uint32_t a, uint32_t b)
 /* k / 2 of the full shape: at least what the largest pair and positions need. */
 static uint32_t full_h(const struct pd_topology *topology)
 {
-    uint32_t h = larger(MIN_K / 2, pd_shape_size(topology, "cherrypick-vl2", "k", "vl2", 0) / 2);
-    h = larger(h, pd_shape_largest(topology, PD_ROLE_TOR, false));
-    h = larger(h, pd_shape_largest(topology, PD_ROLE_TOR, true));
-    h = larger(h, pd_shape_largest(topology, PD_ROLE_AGG, true));
-    return larger(h, pd_shape_largest(topology, PD_ROLE_INTERMEDIATE, false));
+    uint32_t h =
+        larger(MIN_K / 2, pd_topology_shape_size(topology, "cherrypick-vl2", "k", "vl2", 0) / 2);
+    h = larger(h, pd_topology_shape_largest(topology, PD_ROLE_TOR, false));
+    h = larger(h, pd_topology_shape_largest(topology, PD_ROLE_TOR, true));
+    h = larger(h, pd_topology_shape_largest(topology, PD_ROLE_AGG, true));
+    return larger(h, pd_topology_shape_largest(topology, PD_ROLE_INTERMEDIATE, false));
 }
 
 /* Where only cables are missing: the aggs and ToRs that are linked are a pair, in the order of the
@@ -181,8 +184,9 @@ static int spots_by_links(const struct pd_topology *topology, uint32_t h, struct
     size_t len = topology->switches_len;
     uint32_t *groups = malloc((len + 1) * sizeof *groups);
     uint32_t *lens = calloc(2 * len + 3, sizeof *lens); /* ToRs and aggs of pairs; intermediates */
-    int error =
-        groups && lens ? pd_shape_groups(topology, PD_ROLE_AGG, PD_ROLE_TOR, groups) : -ENOMEM;
+    int error = groups && lens
+                    ? pd_topology_shape_groups(topology, PD_ROLE_AGG, PD_ROLE_TOR, groups)
+                    : -ENOMEM;
     for (int whole = 0; whole < 2 && !error; whole++) { /* counts, then places what is whole */
         for (uint32_t i = 0; i < len; i++) {
             enum pd_switch_role role = topology->switches[i].role;
@@ -211,19 +215,20 @@ static void put(const struct pd_topology *topology, struct pd_vl2 *shape, uint32
     enum pd_switch_role role = topology->switches[sw].role;
     uint32_t h = shape->k / 2, most = role == PD_ROLE_AGG ? 2 : h;
     if (spot.position < 1 || spot.position > most) {
-        pd_shape_no_place(topology, sw, spot, most, findings);
+        pd_topology_shape_no_place(topology, sw, spot, most, findings);
     } else if (role == PD_ROLE_INTERMEDIATE) {
         struct pd_place place = {0, (uint16_t)(spot.position - 1)};
-        pd_shape_put(topology, sw, place, &shape->intermediates[place.position], shape->places,
-                     findings);
+        pd_topology_shape_put(topology, sw, place, &shape->intermediates[place.position],
+                              shape->places, findings);
     } else if (spot.pod < 1 || spot.pod > h) {
-        pd_findings_switch(findings, sw, "%s %u is in pair %u, expected 1 to %u",
-                           pd_role_name(role), topology->switches[sw].id, spot.pod, h);
+        pd_topology_findings_switch(findings, sw, "%s %u is in pair %u, expected 1 to %u",
+                                    pd_topology_role_name(role), topology->switches[sw].id,
+                                    spot.pod, h);
     } else {
         struct pd_place place = {(uint16_t)(spot.pod - 1), (uint16_t)(spot.position - 1)};
         uint32_t *slots = role == PD_ROLE_AGG ? shape->aggs : shape->tors;
-        pd_shape_put(topology, sw, place, &slots[place.group * most + place.position],
-                     shape->places, findings);
+        pd_topology_shape_put(topology, sw, place, &slots[place.group * most + place.position],
+                              shape->places, findings);
     }
 }
 
@@ -235,10 +240,11 @@ static void check_tor(const struct pd_topology *topology, const struct pd_vl2 *s
     for (uint32_t i = 0; i < sw->switch_neighbours; i++) {
         uint32_t agg = sw->neighbours[i].node;
         if (shape->places[agg].group != shape->places[tor].group) {
-            pd_findings_link(findings, tor, agg,
-                             "joins tor %u of pair %u and agg %u of pair %u, expected the same",
-                             sw->id, shape->places[tor].group + 1, topology->switches[agg].id,
-                             shape->places[agg].group + 1);
+            pd_topology_findings_link(
+                findings, tor, agg,
+                "joins tor %u of pair %u and agg %u of pair %u, expected the same", sw->id,
+                shape->places[tor].group + 1, topology->switches[agg].id,
+                shape->places[agg].group + 1);
         }
     }
 }
@@ -246,11 +252,12 @@ static void check_tor(const struct pd_topology *topology, const struct pd_vl2 *s
 static int fill_parts(const struct pd_topology *topology, struct pd_vl2 *shape,
                       struct pd_findings *findings)
 {
-    uint32_t h = larger(full_h(topology), pd_shape_count(topology, PD_ROLE_AGG) / 2);
+    uint32_t h = larger(full_h(topology), pd_topology_shape_count(topology, PD_ROLE_AGG) / 2);
     uint32_t k = shape->k = 2 * h;
-    pd_shape_check_roles(topology, role_pairs, 2, "VL2", findings);
+    pd_topology_shape_check_roles(topology, role_pairs, 2, "VL2", findings);
     if (k > MAX_K) {
-        pd_findings_add(findings, "nodes: places for k = %u, expected at most %d", k, MAX_K);
+        pd_topology_findings_add(findings, "nodes: places for k = %u, expected at most %d", k,
+                                 MAX_K);
     }
     if (findings->len) {
         return 0;
@@ -266,7 +273,7 @@ static int fill_parts(const struct pd_topology *topology, struct pd_vl2 *shape,
     memset(shape->aggs, 0xff, k * sizeof *shape->aggs);
     memset(shape->intermediates, 0xff, h * sizeof *shape->intermediates);
     bool named;
-    struct pd_spot *spots = pd_shape_spots(topology, &named);
+    struct pd_spot *spots = pd_topology_shape_spots(topology, &named);
     if (!spots || (!named && spots_by_links(topology, h, spots))) {
         free(spots);
         return -ENOMEM;
@@ -291,7 +298,7 @@ static int attempt(const struct pd_topology *topology,
     struct pd_vl2 *shape = calloc(1, sizeof *shape);
     int error = shape ? fill(topology, shape, findings) : -ENOMEM;
     if (error || findings->len) {
-        pd_vl2_free(shape);
+        pd_topology_vl2_free(shape);
     } else {
         *ret_shape = shape;
     }
@@ -299,8 +306,8 @@ static int attempt(const struct pd_topology *topology,
 }
 
 /* A complete one needs no positions and no names. */
-int pd_vl2_new(const struct pd_topology *topology, struct pd_findings *findings,
-               struct pd_vl2 **ret_shape)
+int pd_topology_vl2_new(const struct pd_topology *topology, struct pd_findings *findings,
+                        struct pd_vl2 **ret_shape)
 {
     struct pd_findings quiet = {.draft = findings->draft};
     int error = attempt(topology, fill_full, &quiet, ret_shape);

@@ -41,7 +41,7 @@ static void write_switch(const struct pd_switch *sw, bool with_hosts, FILE *out)
     char text[PD_ADDR_TEXT_BYTES];
     fprintf(out, "{\"id\":%u,\"name\":", sw->id);
     write_string(sw->name, out);
-    fprintf(out, ",\"role\":\"%s\"", pd_role_name(sw->role));
+    fprintf(out, ",\"role\":\"%s\"", pd_topology_role_name(sw->role));
     if (sw->pod) {
         fprintf(out, ",\"pod\":%u", sw->pod);
     }
@@ -73,7 +73,7 @@ static void write_switch(const struct pd_switch *sw, bool with_hosts, FILE *out)
     if (!isnan(sw->y)) {
         fprintf(out, ",\"y\":%.9g", (double)sw->y);
     }
-    if (!with_hosts && pd_switch_has_rack(sw)) {
+    if (!with_hosts && pd_topology_switch_has_rack(sw)) {
         fprintf(out, ",\"hosts\":%u", sw->neighbours_len - sw->switch_neighbours);
     }
     putc('}', out);
@@ -114,8 +114,8 @@ static void write_link(const struct pd_topology *topology, uint32_t i, uint8_t m
     static const char *const cards[] = {"source_card", "target_card"};
     static const char *const addrs[] = {"source_addrs", "target_addrs"};
     const struct pd_link *link = &topology->links[i];
-    fprintf(out, "{\"source\":%u,\"target\":%u", pd_links_from_id(topology, 2 * i),
-            pd_links_to_id(topology, 2 * i));
+    fprintf(out, "{\"source\":%u,\"target\":%u", pd_topology_links_from_id(topology, 2 * i),
+            pd_topology_links_to_id(topology, 2 * i));
     for (int end = 0; end < 2; end++) {
         if (marks & 1 << end || (end && link->is_host && link->ports[end])) {
             fprintf(out, ",\"%s\":%u", ports[end], link->ports[end]);
@@ -134,7 +134,7 @@ static void write_link(const struct pd_topology *topology, uint32_t i, uint8_t m
     }
     for (int end = 0; end < 2; end++) {
         uint32_t len;
-        const struct pd_prefix *list = pd_links_addrs(topology, i, end, &len);
+        const struct pd_prefix *list = pd_topology_links_addrs(topology, i, end, &len);
         write_addrs(addrs[end], list, len, out);
     }
     putc('}', out);

@@ -75,8 +75,9 @@ int pd_alarm_parameters_read(struct pd_call *call, bool takes_limit,
     unsigned seen = 0;
     int err;
 
-    while ((err = pd_target_next(&call->parameters, problem->parameter, sizeof problem->parameter,
-                                 value, sizeof value, &problem->error)) > 0) {
+    while (
+        (err = pd_http_target_next(&call->parameters, problem->parameter, sizeof problem->parameter,
+                                   value, sizeof value, &problem->error)) > 0) {
         unsigned bit = name_bit(problem->parameter, takes_limit);
 
         if (!bit) {

@@ -91,7 +91,7 @@ static int read_host(const struct pd_call *call, uint32_t *ret_host, struct pd_e
     if (!json_is_integer(host) || id < 1 || id > UINT32_MAX) {
         return pd_fail(error, -PD_E_VALUE, "host: expects the ID of a host");
     }
-    if (!pd_role_speaks_for(call->http, (uint32_t)id)) {
+    if (!pd_http_role_speaks_for(call->http, (uint32_t)id)) {
         return pd_fail(error, -PD_E_FORBIDDEN, "host: these credentials are not those of host %lld",
                        (long long)id);
     }
@@ -101,10 +101,10 @@ static int read_host(const struct pd_call *call, uint32_t *ret_host, struct pd_e
 
 static int check_known(struct pd_controller *controller, uint32_t host, struct pd_error *error)
 {
-    struct pd_inventory *inventory = pd_hosts_inventory(controller->hosts);
-    bool known = pd_inventory_find(inventory, host) != SIZE_MAX;
+    struct pd_inventory *inventory = pd_controller_hosts_inventory(controller->hosts);
+    bool known = pd_controller_inventory_find(inventory, host) != SIZE_MAX;
 
-    pd_inventory_free(inventory);
+    pd_controller_inventory_free(inventory);
     return known ? 0
                  : pd_fail(error, -PD_E_NOT_FOUND, "host: %" PRIu32 " is not in the hosts file",
                            host);
@@ -149,16 +149,16 @@ static int read_alarms(const struct pd_controller_alarm_judge *judge, const json
 static int read_judged(struct pd_controller *controller, const struct pd_call *call,
                        struct pd_alarm_message *messages, uint64_t *seqs, struct pd_error *error)
 {
-    struct pd_credentials_set *set = pd_credentials_hold(controller->credentials);
-    struct pd_inventory *inventory = pd_hosts_inventory(controller->hosts);
+    struct pd_credentials_set *set = pd_http_credentials_hold(controller->credentials);
+    struct pd_inventory *inventory = pd_controller_hosts_inventory(controller->hosts);
     const struct pd_controller_alarm_judge judge = {.topology = inventory->topology,
                                                     .request = call->http,
-                                                    .open = pd_credentials_open(set),
+                                                    .open = pd_http_credentials_open(set),
                                                     .now_us = pd_clock_wall_us()};
     int err = read_alarms(&judge, json_object_get(call->body, "alarms"), messages, seqs, error);
 
-    pd_inventory_free(inventory);
-    pd_credentials_drop(set);
+    pd_controller_inventory_free(inventory);
+    pd_http_credentials_drop(set);
     return err;
 }
 
@@ -215,7 +215,8 @@ int pd_alarms_take(struct pd_controller *controller, struct pd_call *call, struc
         err = take_delivery(controller, call, &delivery, &last, error);
     }
     if (!err) {
-        pd_answer_json(answer, 200, answer->type, json_pack("{s:I}", "last", (json_int_t)last));
+        pd_http_answer_json(answer, 200, answer->type,
+                            json_pack("{s:I}", "last", (json_int_t)last));
     }
     return err;
 }
@@ -231,7 +232,7 @@ struct listing {
 static int write_text(struct listing *listing, const char *text, size_t len)
 {
     if (!listing->error) {
-        listing->error = pd_answer_write(listing->answer, text, len);
+        listing->error = pd_http_answer_write(listing->answer, text, len);
     }
     return listing->error;
 }
@@ -276,7 +277,7 @@ int pd_alarms_list(struct pd_controller *controller, struct pd_call *call, struc
                    more ? "true" : "false");
     write_text(&listing, tail, (size_t)len);
     if (!listing.error) {
-        listing.error = pd_answer_finish(answer);
+        listing.error = pd_http_answer_finish(answer);
     }
     return listing.error ? pd_fail(&problem->error, listing.error, "the answer cannot be kept: %s",
                                    pd_error_text(listing.error))

@@ -125,7 +125,7 @@ int pd_alarms_stream(struct pd_controller *controller, struct pd_call *call,
     }
     *stream = (struct stream){controller->alarms, wanted, 0};
     struct pd_answer_stream source = {stream, read_events, close_stream};
-    pd_answer_stream(answer, "text/event-stream", &source);
+    pd_http_answer_stream(answer, "text/event-stream", &source);
     /* cppcheck-suppress memleak ; it is the answer's now */
     return 0;
 }

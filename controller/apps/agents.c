@@ -95,7 +95,7 @@ static bool add_unknown(const struct pd_inventory *inventory, const json_t *host
     for (size_t i = 0; hosts && i < json_array_size(hosts); i++) {
         const json_int_t id = json_integer_value(json_array_get(hosts, i));
 
-        if (pd_inventory_find(inventory, (uint32_t)id) == SIZE_MAX &&
+        if (pd_controller_inventory_find(inventory, (uint32_t)id) == SIZE_MAX &&
             json_array_append_new(
                 answers, json_pack("{s:I, s:s}", "host", id, "error", "it has no agent"))) {
             return false;

@@ -120,10 +120,10 @@ void pd_apps_packets_close(struct pd_apps_packets *packets); /* after stop; NULL
 
 /* ---- watches.c ---- */
 
-int pd_watches_open(struct pd_controller *controller, struct pd_watches **ret_watches,
-                    struct pd_error *error);
-void pd_watches_stop(struct pd_watches *watches);
-void pd_watches_close(struct pd_watches *watches); /* after stop; NULL is fine */
+int pd_app_watches_open(struct pd_controller *controller, struct pd_watches **ret_watches,
+                        struct pd_error *error);
+void pd_app_watches_stop(struct pd_watches *watches);
+void pd_app_watches_close(struct pd_watches *watches); /* after stop; NULL is fine */
 
 /* Starts threads whose stacks do for applications. 0 or a negative error. */
 int pd_apps_thread(pthread_t *thread, void *(*run)(void *context), void *context);

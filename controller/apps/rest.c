@@ -43,7 +43,7 @@ int pd_apps_answer(struct pd_controller *controller, struct pd_call *call, struc
         json_decref(list);
         return pd_fail(&problem->error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
-    pd_answer_json(answer, 200, answer->type, json_pack("{s:o}", "apps", list));
+    pd_http_answer_json(answer, 200, answer->type, json_pack("{s:o}", "apps", list));
     return 0;
 }
 
@@ -99,7 +99,7 @@ int pd_app_run_answer(struct pd_controller *controller, struct pd_call *call,
         err = run_in_turn(controller, ops, call, evidence, &report, &problem->error);
     }
     if (!err) {
-        pd_answer_json(answer, 200, answer->type, report);
+        pd_http_answer_json(answer, 200, answer->type, report);
     }
     return err;
 }
@@ -132,7 +132,7 @@ static int open_apps(void *daemon, const void *options, struct pd_error *error)
     if (err) {
         return pd_fail(error, err, "applications: %s", pd_error_text(err));
     }
-    return pd_watches_open(controller, &apps->watches, error);
+    return pd_app_watches_open(controller, &apps->watches, error);
 }
 
 static void stop_apps(void *daemon)
@@ -141,7 +141,7 @@ static void stop_apps(void *daemon)
     struct pd_apps *apps = controller->apps;
 
     if (apps->watches) {
-        pd_watches_stop(apps->watches);
+        pd_app_watches_stop(apps->watches);
     }
     if (apps->packets) {
         pd_apps_packets_stop(apps->packets);
@@ -157,7 +157,7 @@ static void close_apps(void *daemon)
         return;
     }
     stop_apps(controller);
-    pd_watches_close(apps->watches);
+    pd_app_watches_close(apps->watches);
     pd_apps_packets_close(apps->packets);
     pd_apps_residents_close(apps->residents);
     pd_apps_kept_close(apps->kept);

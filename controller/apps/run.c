@@ -29,13 +29,13 @@ int pd_apps_run(const struct pd_app_ops *ops, void *state, const struct pd_app_c
     json_t *json = NULL;
     int err;
 
-    pd_report_init(&report);
+    pd_app_report_init(&report);
     err = ops->run(state, call, &report, error);
     if (!err) {
-        json = pd_report_json(&report, ops->name);
+        json = pd_app_report_json(&report, ops->name);
         err = json ? 0 : pd_fail(error, -ENOMEM, "no memory for the report");
     }
-    pd_report_done(&report);
+    pd_app_report_done(&report);
     if (err && error && !*error->text) {
         pd_fail(error, err, "%s", pd_error_text(err));
     }

@@ -21,7 +21,7 @@
 
 /* ---- one watch ---- */
 
-void pd_watch_free(struct pd_watch *watch)
+void pd_app_watch_free(struct pd_watch *watch)
 {
     if (!watch) {
         return;
@@ -130,8 +130,8 @@ static int read_watch(const json_t *json, const struct pd_topology *topology,
     return err;
 }
 
-int pd_watch_parse(const json_t *json, const struct pd_topology *topology,
-                   struct pd_watch **ret_watch, struct pd_error *error)
+int pd_app_watch_parse(const json_t *json, const struct pd_topology *topology,
+                       struct pd_watch **ret_watch, struct pd_error *error)
 {
     struct pd_watch *watch = calloc(1, sizeof *watch);
     int err;
@@ -142,14 +142,14 @@ int pd_watch_parse(const json_t *json, const struct pd_topology *topology,
     }
     err = read_watch(json, topology, watch, error);
     if (err) {
-        pd_watch_free(watch);
+        pd_app_watch_free(watch);
         return err;
     }
     *ret_watch = watch;
     return 0;
 }
 
-json_t *pd_watch_json(const struct pd_watch *watch)
+json_t *pd_app_watch_json(const struct pd_watch *watch)
 {
     json_t *json = json_pack("{s:I, s:s, s:o}", "id", (json_int_t)watch->id, "app",
                              watch->ops->name, "args", json_deep_copy(watch->args));
@@ -168,7 +168,7 @@ json_t *pd_watch_json(const struct pd_watch *watch)
 
 /* ---- the list ---- */
 
-size_t pd_watches_find(const struct pd_watches *watches, uint64_t id)
+size_t pd_app_watches_find(const struct pd_watches *watches, uint64_t id)
 {
     for (size_t i = 0; i < watches->len; i++) {
         if (watches->items[i]->id == id) {
@@ -179,7 +179,8 @@ size_t pd_watches_find(const struct pd_watches *watches, uint64_t id)
 }
 
 /* IDs only grow: in their order, but for a file that somebody wrote. */
-int pd_watches_insert(struct pd_watches *watches, struct pd_watch *watch, struct pd_error *error)
+int pd_app_watches_insert(struct pd_watches *watches, struct pd_watch *watch,
+                          struct pd_error *error)
 {
     if (watches->len == PD_WATCHES_MAX) {
         return pd_fail(error, -PD_E_FULL, "%d applications are watched already", PD_WATCHES_MAX);
@@ -195,7 +196,7 @@ int pd_watches_insert(struct pd_watches *watches, struct pd_watch *watch, struct
     return 0;
 }
 
-struct pd_watch *pd_watches_take_out(struct pd_watches *watches, size_t at)
+struct pd_watch *pd_app_watches_take_out(struct pd_watches *watches, size_t at)
 {
     struct pd_watch *watch = watches->items[at];
 
@@ -220,14 +221,14 @@ void pd_apps_reports(struct pd_controller *controller,
 
 /* ---- the file ---- */
 
-int pd_watches_save(struct pd_watches *watches, struct pd_error *error)
+int pd_app_watches_save(struct pd_watches *watches, struct pd_error *error)
 {
     json_t *list = json_array(), *document;
     int err = 0;
 
     pthread_mutex_lock(&watches->lock);
     for (size_t i = 0; i < watches->len && !err; i++) {
-        err = json_array_append_new(list, pd_watch_json(watches->items[i]));
+        err = json_array_append_new(list, pd_app_watch_json(watches->items[i]));
     }
     document = json_pack("{s:i, s:I, s:o}", "version", VERSION, "next_id",
                          (json_int_t)watches->next_id, "watches", list);
@@ -235,7 +236,7 @@ int pd_watches_save(struct pd_watches *watches, struct pd_error *error)
     if (err || !document) {
         err = pd_fail(error, -ENOMEM, "%.200s: no memory", watches->file);
     } else {
-        err = pd_state_write(watches->file, document, error);
+        err = pd_daemon_state_write(watches->file, document, error);
     }
     json_decref(document);
     return err;
@@ -250,18 +251,18 @@ static int load_one(struct pd_watches *watches, const json_t *item, struct pd_er
         pd_fail(error, -PD_E_VALUE, "expected an object");
         return -PD_E_VALUE;
     }
-    err = pd_watch_parse(item, NULL, &watch, error);
+    err = pd_app_watch_parse(item, NULL, &watch, error);
     if (err || !watch) {
         return err;
     }
-    if (!watch->id || pd_watches_find(watches, watch->id) != SIZE_MAX) {
+    if (!watch->id || pd_app_watches_find(watches, watch->id) != SIZE_MAX) {
         err = pd_fail(error, -PD_E_VALUE, "no ID of its own");
     }
     if (!err) {
-        err = pd_watches_insert(watches, watch, error);
+        err = pd_app_watches_insert(watches, watch, error);
     }
     if (err) {
-        pd_watch_free(watch);
+        pd_app_watch_free(watch);
     }
     return err;
 }
@@ -289,7 +290,7 @@ static void load_all(struct pd_watches *watches, const json_t *document)
 static int load(struct pd_watches *watches, struct pd_error *error)
 {
     json_t *document = NULL;
-    int err = pd_state_read(watches->file, VERSION, FILE_MAX_BYTES, &document, error);
+    int err = pd_daemon_state_read(watches->file, VERSION, FILE_MAX_BYTES, &document, error);
 
     if (err == -PD_E_CORRUPT) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "no application is watched: %s", error->text);
@@ -317,8 +318,8 @@ static void init_locks(struct pd_watches *watches)
     pthread_condattr_destroy(&attr);
 }
 
-int pd_watches_open(struct pd_controller *controller, struct pd_watches **ret_watches,
-                    struct pd_error *error)
+int pd_app_watches_open(struct pd_controller *controller, struct pd_watches **ret_watches,
+                        struct pd_error *error)
 {
     struct pd_watches *watches = calloc(1, sizeof *watches);
     int err;
@@ -338,14 +339,14 @@ int pd_watches_open(struct pd_controller *controller, struct pd_watches **ret_wa
     if (err) {
         return err;
     }
-    pd_alarm_store_listen(controller->alarms, pd_watches_hear, watches);
+    pd_alarm_store_listen(controller->alarms, pd_app_watches_hear, watches);
     watches->listens = true;
-    err = pd_apps_thread(&watches->thread, pd_watches_work, watches);
+    err = pd_apps_thread(&watches->thread, pd_app_watches_work, watches);
     watches->started = !err;
     return err ? pd_fail(error, err, "watches: %s", pd_error_text(err)) : 0;
 }
 
-void pd_watches_stop(struct pd_watches *watches)
+void pd_app_watches_stop(struct pd_watches *watches)
 {
     pthread_mutex_lock(&watches->lock);
     watches->stopping = true;
@@ -357,7 +358,7 @@ void pd_watches_stop(struct pd_watches *watches)
     watches->stopped = true;
 }
 
-void pd_watches_close(struct pd_watches *watches)
+void pd_app_watches_close(struct pd_watches *watches)
 {
     if (!watches) {
         return;
@@ -366,7 +367,7 @@ void pd_watches_close(struct pd_watches *watches)
         pd_alarm_store_deafen(watches->controller->alarms, watches);
     }
     while (watches->len) {
-        pd_watch_free(pd_watches_take_out(watches, watches->len - 1));
+        pd_app_watch_free(pd_app_watches_take_out(watches, watches->len - 1));
     }
     pthread_cond_destroy(&watches->wake);
     pthread_mutex_destroy(&watches->lock);

@@ -59,20 +59,22 @@ struct pd_watches {
 };
 
 /* watches.c: {"app","args","period_s"|"on":"alarm"}, and "id" where it comes from the file. */
-int pd_watch_parse(const json_t *json, const struct pd_topology *topology,
-                   struct pd_watch **ret_watch, struct pd_error *error);
-void pd_watch_free(struct pd_watch *watch);          /* with its state; NULL is fine */
-json_t *pd_watch_json(const struct pd_watch *watch); /* what is parsed above; NULL without memory */
+int pd_app_watch_parse(const json_t *json, const struct pd_topology *topology,
+                       struct pd_watch **ret_watch, struct pd_error *error);
+void pd_app_watch_free(struct pd_watch *watch); /* with its state; NULL is fine */
+json_t *pd_app_watch_json(
+    const struct pd_watch *watch); /* what is parsed above; NULL without memory */
 /* With how it went: as GET /v1/watches has it. With the lock held; NULL without memory. */
-json_t *pd_watch_status_json(const struct pd_watch *watch);
-size_t pd_watches_find(const struct pd_watches *watches, uint64_t id); /* or SIZE_MAX */
-int pd_watches_insert(struct pd_watches *watches, struct pd_watch *watch, struct pd_error *error);
-struct pd_watch *pd_watches_take_out(struct pd_watches *watches, size_t at);
-int pd_watches_save(struct pd_watches *watches, struct pd_error *error); /* `change` held */
+json_t *pd_app_watch_status_json(const struct pd_watch *watch);
+size_t pd_app_watches_find(const struct pd_watches *watches, uint64_t id); /* or SIZE_MAX */
+int pd_app_watches_insert(struct pd_watches *watches, struct pd_watch *watch,
+                          struct pd_error *error);
+struct pd_watch *pd_app_watches_take_out(struct pd_watches *watches, size_t at);
+int pd_app_watches_save(struct pd_watches *watches, struct pd_error *error); /* `change` held */
 
 /* watches_run.c */
-void *pd_watches_work(void *watches);
-void pd_watches_hear(void *watches, uint64_t id, uint32_t host,
-                     const struct pd_alarm_message *message);
+void *pd_app_watches_work(void *watches);
+void pd_app_watches_hear(void *watches, uint64_t id, uint32_t host,
+                         const struct pd_alarm_message *message);
 
 #endif

@@ -16,9 +16,9 @@ static int keep(struct pd_watches *watches, struct pd_watch *watch, struct pd_er
     int err;
 
     pthread_mutex_lock(&watches->lock);
-    err = pd_watches_insert(watches, watch, error);
+    err = pd_app_watches_insert(watches, watch, error);
     pthread_mutex_unlock(&watches->lock);
-    return err ? err : pd_watches_save(watches, error);
+    return err ? err : pd_app_watches_save(watches, error);
 }
 
 /* With `change` held. A run that is under way ends by itself, and with it the watch. */
@@ -29,43 +29,43 @@ static void remove_watch(struct pd_watches *watches, uint64_t id)
     size_t at;
 
     pthread_mutex_lock(&watches->lock);
-    at = pd_watches_find(watches, id);
-    watch = at == SIZE_MAX ? NULL : pd_watches_take_out(watches, at);
+    at = pd_app_watches_find(watches, id);
+    watch = at == SIZE_MAX ? NULL : pd_app_watches_take_out(watches, at);
     running = watch && watch->running;
     if (watch) {
         watch->removed = true;
     }
     pthread_mutex_unlock(&watches->lock);
     if (!running) {
-        pd_watch_free(watch);
+        pd_app_watch_free(watch);
     }
 }
 
 int pd_apps_watch(struct pd_controller *controller, const json_t *json, struct pd_error *error)
 {
     struct pd_watches *watches = controller->apps->watches;
-    struct pd_inventory *inventory = pd_hosts_inventory(controller->hosts);
+    struct pd_inventory *inventory = pd_controller_hosts_inventory(controller->hosts);
     struct pd_watch *watch = NULL;
-    int err = pd_watch_parse(json, inventory->topology, &watch, error);
+    int err = pd_app_watch_parse(json, inventory->topology, &watch, error);
 
-    pd_inventory_free(inventory);
+    pd_controller_inventory_free(inventory);
     if (err) {
         return err;
     }
     pthread_mutex_lock(&watches->lock);
-    err = pd_watches_insert(watches, watch, error);
+    err = pd_app_watches_insert(watches, watch, error);
     pthread_mutex_unlock(&watches->lock);
     if (err) {
-        pd_watch_free(watch);
+        pd_app_watch_free(watch);
     }
     return err;
 }
 
-int pd_watch_answer(struct pd_controller *controller, struct pd_call *call,
-                    struct pd_answer *answer, struct pd_problem *problem)
+int pd_app_watch_answer(struct pd_controller *controller, struct pd_call *call,
+                        struct pd_answer *answer, struct pd_problem *problem)
 {
     struct pd_watches *watches = controller->apps->watches;
-    struct pd_inventory *inventory = pd_hosts_inventory(controller->hosts);
+    struct pd_inventory *inventory = pd_controller_hosts_inventory(controller->hosts);
     struct pd_watch *watch = NULL;
     uint64_t id = 0;
     int err;
@@ -74,9 +74,9 @@ int pd_watch_answer(struct pd_controller *controller, struct pd_call *call,
         pd_fail(&problem->error, -PD_E_UNKNOWN_KEY, "id: the controller chooses it");
         err = -PD_E_UNKNOWN_KEY;
     } else {
-        err = pd_watch_parse(call->body, inventory->topology, &watch, &problem->error);
+        err = pd_app_watch_parse(call->body, inventory->topology, &watch, &problem->error);
     }
-    pd_inventory_free(inventory);
+    pd_controller_inventory_free(inventory);
     if (err || !watch) {
         return err;
     }
@@ -85,13 +85,13 @@ int pd_watch_answer(struct pd_controller *controller, struct pd_call *call,
     if (err && watch->id) {
         remove_watch(watches, watch->id);
     } else if (err) {
-        pd_watch_free(watch);
+        pd_app_watch_free(watch);
     } else {
         id = watches->next_id - 1;
     }
     pthread_mutex_unlock(&watches->change);
     if (!err) {
-        pd_answer_json(answer, 200, answer->type, json_pack("{s:I}", "id", (json_int_t)id));
+        pd_http_answer_json(answer, 200, answer->type, json_pack("{s:I}", "id", (json_int_t)id));
     }
     return err;
 }
@@ -99,15 +99,15 @@ int pd_watch_answer(struct pd_controller *controller, struct pd_call *call,
 /* ---- GET ---- */
 
 /* With the lock held: a copy, since the thread goes on with the report. */
-json_t *pd_watch_status_json(const struct pd_watch *watch)
+json_t *pd_app_watch_status_json(const struct pd_watch *watch)
 {
-    json_t *json = pd_watch_json(watch);
+    json_t *json = pd_app_watch_json(watch);
     json_t *report = watch->report ? json_deep_copy(watch->report) : json_null();
     json_t *more =
         json_pack("{s:I, s:I, s:I, s:o, s:o, s:o}", "runs", (json_int_t)watch->runs, "failures",
                   (json_int_t)watch->failures, "coalesced", (json_int_t)watch->coalesced, "last_us",
                   watch->last_us ? json_integer((json_int_t)watch->last_us) : json_null(), "error",
-                  *watch->error ? pd_text_json(watch->error) : json_null(), "report", report);
+                  *watch->error ? pd_http_text_json(watch->error) : json_null(), "report", report);
 
     if (!json || !more || json_object_update(json, more)) {
         json_decref(json);
@@ -117,8 +117,8 @@ json_t *pd_watch_status_json(const struct pd_watch *watch)
     return json;
 }
 
-int pd_watches_answer(struct pd_controller *controller, struct pd_call *call,
-                      struct pd_answer *answer, struct pd_problem *problem)
+int pd_app_watches_answer(struct pd_controller *controller, struct pd_call *call,
+                          struct pd_answer *answer, struct pd_problem *problem)
 {
     struct pd_watches *watches = controller->apps->watches;
     json_t *list = json_array();
@@ -127,14 +127,14 @@ int pd_watches_answer(struct pd_controller *controller, struct pd_call *call,
     (void)call;
     pthread_mutex_lock(&watches->lock);
     for (size_t i = 0; i < watches->len && !failed; i++) {
-        failed = json_array_append_new(list, pd_watch_status_json(watches->items[i]));
+        failed = json_array_append_new(list, pd_app_watch_status_json(watches->items[i]));
     }
     pthread_mutex_unlock(&watches->lock);
     if (failed) {
         json_decref(list);
         return pd_fail(&problem->error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
-    pd_answer_json(answer, 200, answer->type, json_pack("{s:o}", "watches", list));
+    pd_http_answer_json(answer, 200, answer->type, json_pack("{s:o}", "watches", list));
     return 0;
 }
 
@@ -155,13 +155,13 @@ static int save_without(struct pd_watches *watches, uint64_t id, struct pd_error
     int err;
 
     pthread_mutex_lock(&watches->lock);
-    at = pd_watches_find(watches, id);
-    watch = at == SIZE_MAX ? NULL : pd_watches_take_out(watches, at);
+    at = pd_app_watches_find(watches, id);
+    watch = at == SIZE_MAX ? NULL : pd_app_watches_take_out(watches, at);
     pthread_mutex_unlock(&watches->lock);
     if (!watch) {
         return pd_fail(error, -PD_E_NOT_FOUND, "there is no watch %llu", (unsigned long long)id);
     }
-    err = pd_watches_save(watches, error);
+    err = pd_app_watches_save(watches, error);
     pthread_mutex_lock(&watches->lock);
     watches->items[watches->len++] = watch; /* it had its place */
     pthread_mutex_unlock(&watches->lock);
@@ -171,8 +171,8 @@ static int save_without(struct pd_watches *watches, uint64_t id, struct pd_error
     return err;
 }
 
-int pd_unwatch_answer(struct pd_controller *controller, struct pd_call *call,
-                      struct pd_answer *answer, struct pd_problem *problem)
+int pd_app_unwatch_answer(struct pd_controller *controller, struct pd_call *call,
+                          struct pd_answer *answer, struct pd_problem *problem)
 {
     struct pd_watches *watches = controller->apps->watches;
     uint64_t id = id_of(call->id);
@@ -185,7 +185,7 @@ int pd_unwatch_answer(struct pd_controller *controller, struct pd_call *call,
     err = save_without(watches, id, &problem->error);
     pthread_mutex_unlock(&watches->change);
     if (!err) {
-        pd_answer_json(answer, 200, answer->type, json_pack("{s:I}", "id", (json_int_t)id));
+        pd_http_answer_json(answer, 200, answer->type, json_pack("{s:I}", "id", (json_int_t)id));
     }
     return err;
 }

@@ -167,15 +167,15 @@ static void run_one(struct pd_watches *watches, struct pd_watch *watch)
     note(watch, begun_ns, err, report, &error);
     if (pd_events_wanted(controller->events, &pd_event_verdict)) {
         pd_events_publish(controller->events, &pd_event_verdict, watch->id,
-                          pd_watch_status_json(watch));
+                          pd_app_watch_status_json(watch));
     }
     watch->running = false;
     if (watch->removed) {
-        pd_watch_free(watch);
+        pd_app_watch_free(watch);
     }
 }
 
-void *pd_watches_work(void *context)
+void *pd_app_watches_work(void *context)
 {
     struct pd_watches *watches = context;
 
@@ -214,8 +214,8 @@ static bool wants(const struct pd_watch *watch, const struct pd_alarm_message *m
 }
 
 /* In the store writer's thread. One run does for all alarms that come before it begins. */
-void pd_watches_hear(void *context, uint64_t id, uint32_t host,
-                     const struct pd_alarm_message *message)
+void pd_app_watches_hear(void *context, uint64_t id, uint32_t host,
+                         const struct pd_alarm_message *message)
 {
     struct pd_watches *watches = context;
 

@@ -34,7 +34,8 @@ static int rows(void *context, json_t *document, const struct pd_items *items, j
         json_decref(question);
         return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
-    err = pd_execute_within(world->controller, world->client, question, items, ret_answer, error);
+    err = pd_controller_execute_within(world->controller, world->client, question, items,
+                                       ret_answer, error);
     json_decref(question);
     return err;
 }
@@ -201,7 +202,7 @@ static void edges(void *context, struct pd_app_edges *ret_edges)
         const struct pd_switch *entry = &world->inventory->topology->switches[sw];
         enum pd_switch_edge edge = edge_of(world, entry->id);
 
-        if (!pd_switch_has_rack(entry)) {
+        if (!pd_topology_switch_has_rack(entry)) {
             continue;
         }
         ++*len[edge];
@@ -235,7 +236,7 @@ int pd_apps_world_open(struct pd_controller *controller, const char *client,
         return -ENOMEM;
     }
     world->controller = controller;
-    world->inventory = pd_hosts_inventory(controller->hosts);
+    world->inventory = pd_controller_hosts_inventory(controller->hosts);
     snprintf(world->client, sizeof world->client, "%s", client);
     world->world = (struct pd_app_world){
         .ops = &ops,
@@ -256,16 +257,16 @@ void pd_apps_world_close(struct pd_apps_world *world)
     if (!world) {
         return;
     }
-    pd_inventory_free(world->inventory);
+    pd_controller_inventory_free(world->inventory);
     pd_app_join_done(&world->join);
     free(world);
 }
 
 bool pd_apps_world_holds(const struct pd_apps_world *world)
 {
-    struct pd_inventory *now = pd_hosts_inventory(world->controller->hosts);
+    struct pd_inventory *now = pd_controller_hosts_inventory(world->controller->hosts);
     bool same = now == world->inventory;
 
-    pd_inventory_free(now);
+    pd_controller_inventory_free(now);
     return same;
 }

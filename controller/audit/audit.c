@@ -122,7 +122,7 @@ void pd_audit_close(struct pd_audit *audit)
 
 static json_t *text_or_null(const char *text)
 {
-    return text ? pd_text_json(text) : json_null();
+    return text ? pd_http_text_json(text) : json_null();
 }
 
 static char *make_line(const struct pd_audit_entry *entry, uint64_t time_us)

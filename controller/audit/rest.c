@@ -131,7 +131,7 @@ static void after(void *daemon, const struct pd_route *route, const struct pd_ca
     struct pd_controller *controller = daemon;
     const struct pd_http_request *http = call->http;
     struct pd_audit_entry entry = {.who = http->peer ? http->peer : "",
-                                   .role = pd_role_id(http->role),
+                                   .role = pd_http_role_id(http->role),
                                    .address = http->address ? http->address : "",
                                    .what = what_of(route, call),
                                    .outcome = !err                   ? "done"
@@ -223,8 +223,9 @@ int pd_audit_answer(struct pd_controller *controller, struct pd_call *call,
     json_t *document;
     int err;
 
-    while ((err = pd_target_next(&call->parameters, problem->parameter, sizeof problem->parameter,
-                                 value, sizeof value, &problem->error)) > 0) {
+    while (
+        (err = pd_http_target_next(&call->parameters, problem->parameter, sizeof problem->parameter,
+                                   value, sizeof value, &problem->error)) > 0) {
         err = take_parameter(&wanted, problem->parameter, value, &problem->error);
         if (err) {
             return err;
@@ -238,6 +239,6 @@ int pd_audit_answer(struct pd_controller *controller, struct pd_call *call,
     if (!document) {
         return pd_fail(&problem->error, -ENOMEM, "no memory for the audit");
     }
-    pd_answer_json(answer, 200, answer->type, document);
+    pd_http_answer_json(answer, 200, answer->type, document);
     return 0;
 }

@@ -149,9 +149,9 @@ static int read_wanted(struct pd_call *call, struct wanted *wanted, struct pd_pr
     bool seen = false;
     int more, err = 0;
 
-    while (!err &&
-           (more = pd_target_next(&call->parameters, problem->parameter, sizeof problem->parameter,
-                                  value, sizeof value, &problem->error)) > 0) {
+    while (!err && (more = pd_http_target_next(&call->parameters, problem->parameter,
+                                               sizeof problem->parameter, value, sizeof value,
+                                               &problem->error)) > 0) {
         if (strcmp(problem->parameter, "types") != 0) {
             err = read_parameter(wanted, problem->parameter, value, &problem->error);
         } else if (seen) {
@@ -228,7 +228,7 @@ int pd_events_answer(struct pd_controller *controller, struct pd_call *call,
     if (!err) {
         const struct pd_answer_stream source = {stream, read_events, close_stream};
 
-        pd_answer_stream(answer, "text/event-stream", &source);
+        pd_http_answer_stream(answer, "text/event-stream", &source);
     }
     return err;
 }
@@ -244,7 +244,7 @@ static int open_events(void *daemon, const void *options, struct pd_error *error
     if (!controller->events) {
         return pd_fail(error, -ENOMEM, "events: %s", pd_error_text(-ENOMEM));
     }
-    pd_hosts_publish(controller->hosts, controller->events);
+    pd_controller_hosts_publish(controller->hosts, controller->events);
     return 0;
 }
 
@@ -255,13 +255,13 @@ void pd_events_reloaded(struct pd_controller *controller)
     if (!pd_events_wanted(controller->events, &pd_event_reload)) {
         return;
     }
-    inventory = pd_hosts_inventory(controller->hosts);
+    inventory = pd_controller_hosts_inventory(controller->hosts);
     pd_events_publish(controller->events, &pd_event_reload, 0,
                       json_pack("{s:I, s:o, s:I, s:I}", "time_us", (json_int_t)pd_clock_wall_us(),
-                                "topology", pd_text_json(inventory->topology->name), "switches",
-                                (json_int_t)inventory->topology->switches_len, "hosts",
+                                "topology", pd_http_text_json(inventory->topology->name),
+                                "switches", (json_int_t)inventory->topology->switches_len, "hosts",
                                 (json_int_t)inventory->hosts_len));
-    pd_inventory_free(inventory);
+    pd_controller_inventory_free(inventory);
 }
 
 static void stop_events(void *daemon)

@@ -14,8 +14,8 @@ const struct pd_event_type pd_event_verdict = {.name = "verdict"};
 const struct pd_event_type pd_event_reload = {.name = "reload"};
 
 const struct pd_event_type *const pd_event_types[] = {
-    &pd_event_alarm, &pd_event_host, &pd_event_switch, &pd_event_verdict, &pd_event_reload,
-    &pd_event_link,  NULL,
+    &pd_event_alarm,     &pd_event_host, &pd_event_switch, &pd_event_verdict, &pd_event_reload,
+    &pd_link_event_link, NULL,
 };
 _Static_assert(sizeof pd_event_types / sizeof(void *) <= PD_EVENT_TYPES_MAX + 1,
                "a stream has room for a source of each");

@@ -46,7 +46,7 @@ struct pd_event_type {
 };
 
 extern const struct pd_event_type pd_event_alarm, pd_event_host, pd_event_switch, pd_event_verdict,
-    pd_event_reload, pd_event_link;
+    pd_event_reload, pd_link_event_link;
 
 #define PD_EVENT_TYPES_MAX 16u
 

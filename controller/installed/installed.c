@@ -20,7 +20,7 @@
 
 /* ---- queries ---- */
 
-void pd_install_free(struct pd_install *install)
+void pd_installed_install_free(struct pd_install *install)
 {
     if (!install) {
         return;
@@ -31,7 +31,8 @@ void pd_install_free(struct pd_install *install)
     free(install);
 }
 
-int pd_install_parse(const json_t *body, struct pd_install **ret_install, struct pd_error *error)
+int pd_installed_install_parse(const json_t *body, struct pd_install **ret_install,
+                               struct pd_error *error)
 {
     struct pd_install *install = calloc(1, sizeof *install);
     json_t *rest = json_copy((json_t *)body);
@@ -48,7 +49,7 @@ int pd_install_parse(const json_t *body, struct pd_install **ret_install, struct
     err = pd_fleet_installation_parse(rest, &install->what, error);
     json_decref(rest);
     if (err) {
-        pd_install_free(install);
+        pd_installed_install_free(install);
         return err;
     }
     install->id = install->what.id;
@@ -56,7 +57,7 @@ int pd_install_parse(const json_t *body, struct pd_install **ret_install, struct
     return 0;
 }
 
-struct pd_install_host *pd_install_target(struct pd_install *install, uint32_t host)
+struct pd_install_host *pd_installed_install_target(struct pd_install *install, uint32_t host)
 {
     size_t low = 0, high = install->targets_len;
 
@@ -75,12 +76,12 @@ struct pd_install_host *pd_install_target(struct pd_install *install, uint32_t h
 
 /* Hosts that it was meant for before keep their states. Inventories are in the order of IDs, and so
  * are targets. */
-int pd_install_aim(struct pd_install *install, const struct pd_inventory *inventory,
-                   struct pd_error *error)
+int pd_installed_install_aim(struct pd_install *install, const struct pd_inventory *inventory,
+                             struct pd_error *error)
 {
     struct pd_selection selection = {0};
     struct pd_install_host *targets;
-    int err = pd_select(inventory, install->hosts, &selection, error);
+    int err = pd_controller_select(inventory, install->hosts, &selection, error);
 
     if (err) {
         return err;
@@ -91,7 +92,7 @@ int pd_install_aim(struct pd_install *install, const struct pd_inventory *invent
     }
     for (size_t i = 0; targets && i < selection.len; i++) {
         uint32_t id = inventory->hosts[selection.hosts[i]].id;
-        const struct pd_install_host *before = pd_install_target(install, id);
+        const struct pd_install_host *before = pd_installed_install_target(install, id);
 
         targets[i] = before ? *before : (struct pd_install_host){.host = id};
     }
@@ -100,7 +101,7 @@ int pd_install_aim(struct pd_install *install, const struct pd_inventory *invent
         install->targets = targets;
         install->targets_len = selection.len;
     }
-    pd_selection_done(&selection);
+    pd_controller_selection_done(&selection);
     return err;
 }
 
@@ -116,7 +117,7 @@ static size_t place(const struct pd_installs *installs, uint64_t id)
     return i;
 }
 
-struct pd_install *pd_installs_find(struct pd_installs *installs, uint64_t id)
+struct pd_install *pd_installed_installs_find(struct pd_installs *installs, uint64_t id)
 {
     size_t i = place(installs, id);
 
@@ -124,9 +125,9 @@ struct pd_install *pd_installs_find(struct pd_installs *installs, uint64_t id)
                                                                          : NULL;
 }
 
-void pd_installs_hurry(struct pd_installs *installs, uint32_t host)
+void pd_installed_installs_hurry(struct pd_installs *installs, uint32_t host)
 {
-    size_t i = pd_inventory_find(installs->inventory, host);
+    size_t i = pd_controller_inventory_find(installs->inventory, host);
 
     if (i == SIZE_MAX) {
         return;
@@ -139,8 +140,8 @@ void pd_installs_hurry(struct pd_installs *installs, uint32_t host)
     pthread_cond_signal(&installs->wake);
 }
 
-int pd_installs_insert(struct pd_installs *installs, struct pd_install *install,
-                       struct pd_error *error)
+int pd_installed_installs_insert(struct pd_installs *installs, struct pd_install *install,
+                                 struct pd_error *error)
 {
     size_t at;
 
@@ -163,7 +164,7 @@ int pd_installs_insert(struct pd_installs *installs, struct pd_install *install,
     return 0;
 }
 
-void pd_installs_take_out(struct pd_installs *installs, const struct pd_install *install)
+void pd_installed_installs_take_out(struct pd_installs *installs, const struct pd_install *install)
 {
     size_t at = place(installs, install->id);
 
@@ -175,7 +176,7 @@ void pd_installs_take_out(struct pd_installs *installs, const struct pd_install 
 
 /* ---- the file ---- */
 
-json_t *pd_install_json(const struct pd_install *install)
+json_t *pd_installed_install_json(const struct pd_install *install)
 {
     json_t *document = json_deep_copy(install->what.json),
            *item = json_pack("{s:I}", "id", (json_int_t)install->id);
@@ -192,14 +193,14 @@ json_t *pd_install_json(const struct pd_install *install)
     return NULL;
 }
 
-int pd_installs_save(struct pd_installs *installs, struct pd_error *error)
+int pd_installed_installs_save(struct pd_installs *installs, struct pd_error *error)
 {
     json_t *list = json_array(), *document;
     int err = 0;
 
     pthread_mutex_lock(&installs->lock);
     for (size_t i = 0; i < installs->installs_len && !err; i++) {
-        err = json_array_append_new(list, pd_install_json(installs->installs[i]));
+        err = json_array_append_new(list, pd_installed_install_json(installs->installs[i]));
     }
     document = json_pack("{s:i, s:I, s:o}", "version", VERSION, "next_id",
                          (json_int_t)installs->next_id, "installed", list);
@@ -207,7 +208,7 @@ int pd_installs_save(struct pd_installs *installs, struct pd_error *error)
     if (err || !document) {
         err = pd_fail(error, -ENOMEM, "%.200s: no memory", installs->file);
     } else {
-        err = pd_state_write(installs->file, document, error);
+        err = pd_daemon_state_write(installs->file, document, error);
     }
     json_decref(document);
     return err;
@@ -221,19 +222,19 @@ static int load_one(struct pd_installs *installs, const json_t *item, struct pd_
     if (!json_is_object(item)) {
         return pd_fail(error, -PD_E_VALUE, "expected an object");
     }
-    err = pd_install_parse(item, &install, error);
+    err = pd_installed_install_parse(item, &install, error);
     if (err) {
         return err;
     }
     if (!install->id || install->id >= PD_INSTALLATION_OWN_IDS ||
-        pd_installs_find(installs, install->id)) {
+        pd_installed_installs_find(installs, install->id)) {
         err = pd_fail(error, -PD_E_VALUE, "no ID of its own");
     }
     if (!err) {
-        err = pd_installs_insert(installs, install, error);
+        err = pd_installed_installs_insert(installs, install, error);
     }
     if (err) {
-        pd_install_free(install);
+        pd_installed_install_free(install);
     } else if (install->id >= installs->next_id) {
         installs->next_id = install->id + 1;
     }
@@ -263,7 +264,7 @@ static void load_all(struct pd_installs *installs, const json_t *document)
 static int load(struct pd_installs *installs, struct pd_error *error)
 {
     json_t *document = NULL;
-    int err = pd_state_read(installs->file, VERSION, FILE_MAX_BYTES, &document, error);
+    int err = pd_daemon_state_read(installs->file, VERSION, FILE_MAX_BYTES, &document, error);
 
     if (err == -PD_E_CORRUPT) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "no query is installed: %s", error->text);
@@ -282,11 +283,11 @@ static int load(struct pd_installs *installs, struct pd_error *error)
 /* All hosts are looked at soon. With the lock held. */
 static int take_inventory(struct pd_installs *installs)
 {
-    struct pd_inventory *inventory = pd_hosts_inventory(installs->controller->hosts);
+    struct pd_inventory *inventory = pd_controller_hosts_inventory(installs->controller->hosts);
     struct pd_round_host *hosts = calloc(inventory->hosts_len + 1, sizeof *hosts);
 
     if (!hosts) {
-        pd_inventory_free(inventory);
+        pd_controller_inventory_free(inventory);
         return -ENOMEM;
     }
     for (size_t i = 0; i < inventory->hosts_len; i++) {
@@ -294,13 +295,13 @@ static int take_inventory(struct pd_installs *installs)
             (struct pd_round_host){.id = inventory->hosts[i].id, .wait_ns = PD_INSTALLS_WAIT_NS};
     }
     free(installs->hosts);
-    pd_inventory_free(installs->inventory);
+    pd_controller_inventory_free(installs->inventory);
     installs->hosts = hosts;
     installs->inventory = inventory;
     for (size_t i = 0; i < installs->installs_len; i++) {
         struct pd_error error = {0};
 
-        if (pd_install_aim(installs->installs[i], inventory, &error)) {
+        if (pd_installed_install_aim(installs->installs[i], inventory, &error)) {
             pd_log(PD_LOG_WARN, MODULE, NULL, "installed query %llu keeps the hosts it had: %s",
                    (unsigned long long)installs->installs[i]->id, error.text);
         }
@@ -348,7 +349,7 @@ static int open_installs(void *daemon, const void *options, struct pd_error *err
         return 0; /* nobody is there to have any */
     }
     if (!err) {
-        err = -pthread_create(&installs->thread, NULL, pd_installs_rounds, installs);
+        err = -pthread_create(&installs->thread, NULL, pd_installed_installs_rounds, installs);
     }
     installs->started = !err;
     return err ? pd_fail(error, err, "installed queries: %s", pd_error_text(err)) : 0;
@@ -393,9 +394,9 @@ static void close_installs(void *daemon)
         pthread_join(installs->thread, NULL);
     }
     for (size_t i = 0; i < installs->installs_len; i++) {
-        pd_install_free(installs->installs[i]);
+        pd_installed_install_free(installs->installs[i]);
     }
-    pd_inventory_free(installs->inventory);
+    pd_controller_inventory_free(installs->inventory);
     pthread_cond_destroy(&installs->wake);
     pthread_mutex_destroy(&installs->lock);
     pthread_mutex_destroy(&installs->change);

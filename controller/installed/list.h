@@ -78,29 +78,31 @@ struct pd_installs {
 /* ---- installed.c ---- */
 
 /* `body` as in POST /v1/install. Owned by nobody yet; aimed at no host. */
-int pd_install_parse(const json_t *body, struct pd_install **ret_install, struct pd_error *error);
-void pd_install_free(struct pd_install *install); /* NULL is fine */
+int pd_installed_install_parse(const json_t *body, struct pd_install **ret_install,
+                               struct pd_error *error);
+void pd_installed_install_free(struct pd_install *install); /* NULL is fine */
 
-/* Its hosts by this inventory. What pd_select returns; then its targets stay. */
-int pd_install_aim(struct pd_install *install, const struct pd_inventory *inventory,
-                   struct pd_error *error);
+/* Its hosts by this inventory. What pd_controller_select returns; then its targets stay. */
+int pd_installed_install_aim(struct pd_install *install, const struct pd_inventory *inventory,
+                             struct pd_error *error);
 
 /* {"id", "hosts", document …}, a copy: counts of references are not for several threads. NULL
  * without memory. With the list's lock held. */
-json_t *pd_install_json(const struct pd_install *install);
+json_t *pd_installed_install_json(const struct pd_install *install);
 
-int pd_installs_save(struct pd_installs *installs, struct pd_error *error); /* `change` held */
+int pd_installed_installs_save(struct pd_installs *installs,
+                               struct pd_error *error); /* `change` held */
 
 /* The rest with the list's lock held. Insert chooses an ID where there is none, and owns the query
  * from then on; -PD_E_FULL. */
-int pd_installs_insert(struct pd_installs *installs, struct pd_install *install,
-                       struct pd_error *error);
-void pd_installs_take_out(struct pd_installs *installs, const struct pd_install *install);
-struct pd_install *pd_installs_find(struct pd_installs *installs, uint64_t id);
-struct pd_install_host *pd_install_target(struct pd_install *install, uint32_t host);
+int pd_installed_installs_insert(struct pd_installs *installs, struct pd_install *install,
+                                 struct pd_error *error);
+void pd_installed_installs_take_out(struct pd_installs *installs, const struct pd_install *install);
+struct pd_install *pd_installed_installs_find(struct pd_installs *installs, uint64_t id);
+struct pd_install_host *pd_installed_install_target(struct pd_install *install, uint32_t host);
 
 /* Looks at this host again soon. */
-void pd_installs_hurry(struct pd_installs *installs, uint32_t host);
+void pd_installed_installs_hurry(struct pd_installs *installs, uint32_t host);
 
 /* ---- sync.c ---- */
 
@@ -137,8 +139,8 @@ void pd_installed_push_done(struct pd_installed_push *push);
 
 /* Asks all hosts that have queries what they have, for their numbers, unless that was done just
  * now. */
-void pd_installs_hear(struct pd_installs *installs);
+void pd_installed_installs_hear(struct pd_installs *installs);
 
-void *pd_installs_rounds(void *installs);
+void *pd_installed_installs_rounds(void *installs);
 
 #endif

@@ -17,7 +17,7 @@
 int pd_installed_push_add(struct pd_installs *installs, struct pd_installed_push *push,
                           uint32_t host, uint64_t id, const struct pd_install *install)
 {
-    size_t at = pd_inventory_find(installs->inventory, host);
+    size_t at = pd_controller_inventory_find(installs->inventory, host);
     struct pd_installed_push_item item = {.host = host, .id = id};
 
     if (at == SIZE_MAX) {
@@ -27,11 +27,11 @@ int pd_installed_push_add(struct pd_installs *installs, struct pd_installed_push
         return -ENOMEM;
     }
     if (!push->inventory) {
-        push->inventory = pd_inventory_hold(installs->inventory);
+        push->inventory = pd_controller_inventory_hold(installs->inventory);
     }
     item.url = installs->inventory->hosts[at].url;
     if (install) {
-        json_t *json = pd_install_json(install);
+        json_t *json = pd_installed_install_json(install);
 
         json_object_del(json, "hosts");
         item.body = json ? json_dumps(json, JSON_COMPACT) : NULL;
@@ -56,7 +56,7 @@ void pd_installed_push_done(struct pd_installed_push *push)
         free(push->items[i].answer);
     }
     free(push->items);
-    pd_inventory_free(push->inventory);
+    pd_controller_inventory_free(push->inventory);
     *push = (struct pd_installed_push){0};
 }
 
@@ -136,12 +136,13 @@ static bool is_away(int err)
  */
 static void settle_install(struct pd_installs *installs, const struct pd_installed_push_item *item)
 {
-    struct pd_install *install = pd_installs_find(installs, item->id);
-    struct pd_install_host *target = install ? pd_install_target(install, item->host) : NULL;
+    struct pd_install *install = pd_installed_installs_find(installs, item->id);
+    struct pd_install_host *target =
+        install ? pd_installed_install_target(install, item->host) : NULL;
     int err = item->error.code;
 
     if (!target || is_away(err)) {
-        pd_installs_hurry(installs, item->host);
+        pd_installed_installs_hurry(installs, item->host);
     }
     if (!target) {
         return;
@@ -164,8 +165,8 @@ void pd_installed_push_run(struct pd_installs *installs, struct pd_installed_pus
     for (size_t i = 0; i < push->len; i++) {
         const struct pd_installed_push_item *item = &push->items[i];
 
-        pd_hosts_asked(installs->controller->hosts, item->host,
-                       is_away(item->error.code) ? item->error.text : NULL);
+        pd_controller_hosts_asked(installs->controller->hosts, item->host,
+                                  is_away(item->error.code) ? item->error.text : NULL);
     }
     pthread_mutex_lock(&installs->lock);
     for (size_t i = 0; i < push->len; i++) {
@@ -174,7 +175,7 @@ void pd_installed_push_run(struct pd_installs *installs, struct pd_installed_pus
         if (posted) {
             settle_install(installs, item);
         } else if (item->error.code && item->error.code != -PD_E_NOT_FOUND) {
-            pd_installs_hurry(installs, item->host);
+            pd_installed_installs_hurry(installs, item->host);
         }
     }
     pthread_mutex_unlock(&installs->lock);

@@ -16,8 +16,8 @@
 static void tell_host(json_t *list, uint32_t host, const char *reason)
 {
     if (json_array_size(list) < TOLD_MAX) {
-        json_array_append_new(
-            list, json_pack("{s:I, s:o}", "id", (json_int_t)host, "reason", pd_text_json(reason)));
+        json_array_append_new(list, json_pack("{s:I, s:o}", "id", (json_int_t)host, "reason",
+                                              pd_http_text_json(reason)));
     }
 }
 
@@ -45,8 +45,8 @@ static json_t *attempt_json(const struct pd_installed_push *push)
 static void answer_attempt(struct pd_answer *answer, uint64_t id,
                            const struct pd_installed_push *push)
 {
-    pd_answer_json(answer, 200, answer->type,
-                   json_pack("{s:I, s:o}", "id", (json_int_t)id, "hosts", attempt_json(push)));
+    pd_http_answer_json(answer, 200, answer->type,
+                        json_pack("{s:I, s:o}", "id", (json_int_t)id, "hosts", attempt_json(push)));
 }
 
 static int plan(struct pd_installs *installs, struct pd_installed_push *push,
@@ -70,18 +70,18 @@ static int keep(struct pd_installs *installs, struct pd_install *install,
     int err;
 
     pthread_mutex_lock(&installs->lock);
-    err = pd_install_aim(install, installs->inventory, error);
+    err = pd_installed_install_aim(install, installs->inventory, error);
     if (!err) {
-        err = pd_installs_insert(installs, install, error);
+        err = pd_installed_installs_insert(installs, install, error);
     }
     pthread_mutex_unlock(&installs->lock);
     if (err) {
         return err;
     }
-    err = pd_installs_save(installs, error);
+    err = pd_installed_installs_save(installs, error);
     pthread_mutex_lock(&installs->lock);
     if (err) {
-        pd_installs_take_out(installs, install);
+        pd_installed_installs_take_out(installs, install);
     } else if (plan(installs, push, install, true)) {
         push->len = 0; /* no memory: the rounds see to it */
     }
@@ -89,8 +89,8 @@ static int keep(struct pd_installs *installs, struct pd_install *install,
     return err;
 }
 
-int pd_install_answer(struct pd_controller *controller, struct pd_call *call,
-                      struct pd_answer *answer, struct pd_problem *problem)
+int pd_installed_install_answer(struct pd_controller *controller, struct pd_call *call,
+                                struct pd_answer *answer, struct pd_problem *problem)
 {
     struct pd_installs *installs = controller->installs;
     struct pd_installed_push push = {.method = "POST"};
@@ -109,7 +109,7 @@ int pd_install_answer(struct pd_controller *controller, struct pd_call *call,
         err = pd_fleet_installation_name(call->body, call->http, &problem->error);
     }
     if (!err) {
-        err = pd_install_parse(call->body, &install, &problem->error);
+        err = pd_installed_install_parse(call->body, &install, &problem->error);
     }
     if (err) {
         return err;
@@ -119,7 +119,7 @@ int pd_install_answer(struct pd_controller *controller, struct pd_call *call,
     id = install->id;
     pthread_mutex_unlock(&installs->change);
     if (err) {
-        pd_install_free(install);
+        pd_installed_install_free(install);
     } else {
         pd_installed_push_run(installs, &push, pd_clock_monotonic_ns() + PD_INSTALLS_ATTEMPT_NS);
         answer_attempt(answer, id, &push);
@@ -150,31 +150,31 @@ static int drop(struct pd_installs *installs, uint64_t id, struct pd_installed_p
     int err;
 
     pthread_mutex_lock(&installs->lock);
-    install = pd_installs_find(installs, id);
+    install = pd_installed_installs_find(installs, id);
     if (install) {
-        pd_installs_take_out(installs, install);
+        pd_installed_installs_take_out(installs, install);
     }
     pthread_mutex_unlock(&installs->lock);
     if (!install) {
         return pd_fail(error, -PD_E_NOT_FOUND, "no query %llu is installed",
                        (unsigned long long)id);
     }
-    err = pd_installs_save(installs, error);
+    err = pd_installed_installs_save(installs, error);
     pthread_mutex_lock(&installs->lock);
     if (err) {
-        pd_installs_insert(installs, install, &ignored);
+        pd_installed_installs_insert(installs, install, &ignored);
     } else if (plan(installs, push, install, false)) {
         push->len = 0;
     }
     pthread_mutex_unlock(&installs->lock);
     if (!err) {
-        pd_install_free(install);
+        pd_installed_install_free(install);
     }
     return err;
 }
 
-int pd_uninstall_answer(struct pd_controller *controller, struct pd_call *call,
-                        struct pd_answer *answer, struct pd_problem *problem)
+int pd_installed_uninstall_answer(struct pd_controller *controller, struct pd_call *call,
+                                  struct pd_answer *answer, struct pd_problem *problem)
 {
     struct pd_installs *installs = controller->installs;
     struct pd_installed_push push = {.method = "DELETE"};
@@ -226,7 +226,7 @@ static const char *state_of(const struct told *told)
 static json_t *install_json(const struct pd_install *install)
 {
     struct told told = {.lists = {json_array(), NULL, json_array(), json_array()}};
-    json_t *object = pd_install_json(install);
+    json_t *object = pd_installed_install_json(install);
 
     if (!install->hosts) {
         json_object_set_new(object, "hosts", json_string("all"));
@@ -255,13 +255,13 @@ int pd_controller_installed_answer(struct pd_controller *controller, struct pd_c
 
     (void)call;
     (void)problem;
-    pd_installs_hear(installs);
+    pd_installed_installs_hear(installs);
     pthread_mutex_lock(&installs->lock);
     for (size_t i = 0; i < installs->installs_len; i++) {
         json_array_append_new(list, install_json(installs->installs[i]));
     }
     pthread_mutex_unlock(&installs->lock);
-    pd_answer_json(answer, 200, answer->type, json_pack("{s:o}", "installed", list));
+    pd_http_answer_json(answer, 200, answer->type, json_pack("{s:o}", "installed", list));
     return 0;
 }
 
@@ -274,15 +274,15 @@ int pd_installed_one_answer(struct pd_controller *controller, struct pd_call *ca
     uint64_t id;
 
     if (!parse_id(call->id, &id)) {
-        pd_installs_hear(installs);
+        pd_installed_installs_hear(installs);
         pthread_mutex_lock(&installs->lock);
-        install = pd_installs_find(installs, id);
+        install = pd_installed_installs_find(installs, id);
         object = install ? install_json(install) : NULL;
         pthread_mutex_unlock(&installs->lock);
     }
     if (!object) {
         return pd_fail(&problem->error, -PD_E_NOT_FOUND, "no query %.40s is installed", call->id);
     }
-    pd_answer_json(answer, 200, answer->type, object);
+    pd_http_answer_json(answer, 200, answer->type, object);
     return 0;
 }

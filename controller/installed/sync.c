@@ -78,7 +78,7 @@ static void plan_installs(struct pd_installs *installs, uint32_t host, const jso
 {
     for (size_t i = 0; i < installs->installs_len; i++) {
         struct pd_install *install = installs->installs[i];
-        struct pd_install_host *target = pd_install_target(install, host);
+        struct pd_install_host *target = pd_installed_install_target(install, host);
         const json_t *item = target ? find_item(list, install->id) : NULL;
 
         if (item && same_document(item, install->what.json)) {
@@ -99,9 +99,10 @@ static void plan_uninstalls(struct pd_installs *installs, uint32_t host, const j
     json_array_foreach(list, i, item)
     {
         uint64_t id = number(item, "id");
-        struct pd_install *install = pd_installs_find(installs, id);
+        struct pd_install *install = pd_installed_installs_find(installs, id);
 
-        if (!id || id >= PD_INSTALLATION_OWN_IDS || (install && pd_install_target(install, host))) {
+        if (!id || id >= PD_INSTALLATION_OWN_IDS ||
+            (install && pd_installed_install_target(install, host))) {
             continue;
         }
         if (!plan->error) {
@@ -114,7 +115,7 @@ static void plan_uninstalls(struct pd_installs *installs, uint32_t host, const j
 static void note_nonsense(struct pd_installs *installs, uint32_t host)
 {
     for (size_t i = 0; i < installs->installs_len; i++) {
-        struct pd_install_host *target = pd_install_target(installs->installs[i], host);
+        struct pd_install_host *target = pd_installed_install_target(installs->installs[i], host);
 
         if (!target) {
             continue;
@@ -122,7 +123,7 @@ static void note_nonsense(struct pd_installs *installs, uint32_t host)
         target->state = PD_TARGET_PENDING;
         snprintf(target->reason, sizeof target->reason, "its list of queries cannot be read");
     }
-    pd_installs_hurry(installs, host);
+    pd_installed_installs_hurry(installs, host);
 }
 
 /* `plan` may be NULL: then only states and numbers are taken over. */
@@ -132,7 +133,7 @@ static void compare(struct pd_installs *installs, const struct pd_installed_push
     json_t *document = NULL;
     const json_t *list;
 
-    if (pd_body_json(item->answer ? item->answer : "", item->answer_len, &document, NULL)) {
+    if (pd_http_body_json(item->answer ? item->answer : "", item->answer_len, &document, NULL)) {
         document = NULL;
     }
     list = json_object_get(document, "installed");
@@ -156,12 +157,13 @@ static void note_away(struct pd_installs *installs, const struct pd_installed_pu
     size_t at;
 
     pthread_mutex_lock(&installs->lock);
-    at = pd_inventory_find(installs->inventory, item->host);
+    at = pd_controller_inventory_find(installs->inventory, item->host);
     if (at != SIZE_MAX && installs->hosts[at].wait_ns < PD_INSTALLS_WAIT_MAX_NS) {
         installs->hosts[at].wait_ns *= 2;
     }
     for (size_t i = 0; i < installs->installs_len; i++) {
-        struct pd_install_host *target = pd_install_target(installs->installs[i], item->host);
+        struct pd_install_host *target =
+            pd_installed_install_target(installs->installs[i], item->host);
 
         if (target && target->state == PD_TARGET_PENDING) {
             snprintf(target->reason, sizeof target->reason, "%.110s", item->error.text);
@@ -175,7 +177,7 @@ static void note_here(struct pd_installs *installs, uint32_t host)
     size_t at;
 
     pthread_mutex_lock(&installs->lock);
-    at = pd_inventory_find(installs->inventory, host);
+    at = pd_controller_inventory_find(installs->inventory, host);
     if (at != SIZE_MAX) {
         installs->hosts[at].wait_ns = PD_INSTALLS_WAIT_NS;
     }
@@ -228,7 +230,7 @@ static uint64_t choose(struct pd_installs *installs, struct pd_installed_push *l
     return next_ns;
 }
 
-void *pd_installs_rounds(void *context)
+void *pd_installed_installs_rounds(void *context)
 {
     struct pd_installs *installs = context;
 
@@ -261,7 +263,7 @@ static void choose_targets(struct pd_installs *installs, struct pd_installed_pus
         bool wanted = false;
 
         for (size_t k = 0; k < installs->installs_len && !wanted; k++) {
-            wanted = pd_install_target(installs->installs[k], host) != NULL;
+            wanted = pd_installed_install_target(installs->installs[k], host) != NULL;
         }
         if (wanted && pd_installed_push_add(installs, look, host, 0, NULL)) {
             return;
@@ -269,7 +271,7 @@ static void choose_targets(struct pd_installs *installs, struct pd_installed_pus
     }
 }
 
-void pd_installs_hear(struct pd_installs *installs)
+void pd_installed_installs_hear(struct pd_installs *installs)
 {
     const uint64_t now_ns = pd_clock_monotonic_ns();
     struct pd_installed_push look = {.method = "GET"};

@@ -25,13 +25,13 @@ int pd_links_binary(const struct pd_link_sample *sample, unsigned m, struct pd_a
     int err;
 
     memcpy(head.magic, MAGIC, sizeof head.magic);
-    err = pd_answer_write(answer, (const char *)&head, sizeof head);
+    err = pd_http_answer_write(answer, (const char *)&head, sizeof head);
     for (uint32_t i = 0; i < sample->len && !err; i++) {
         uint32_t bits;
 
         memcpy(&bits, &sample->values[m][i], sizeof bits);
         bits = htole32(bits);
-        err = pd_answer_write(answer, (const char *)&bits, sizeof bits);
+        err = pd_http_answer_write(answer, (const char *)&bits, sizeof bits);
     }
-    return err ? err : pd_answer_finish(answer);
+    return err ? err : pd_http_answer_finish(answer);
 }

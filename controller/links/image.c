@@ -132,7 +132,7 @@ static png_byte *pixels_of(const struct pd_link_sample *sample, unsigned m)
 
 static void write_png(png_structp png, png_bytep bytes, size_t len)
 {
-    if (pd_answer_write(png_get_io_ptr(png), (const char *)bytes, len)) {
+    if (pd_http_answer_write(png_get_io_ptr(png), (const char *)bytes, len)) {
         png_error(png, "the answer has no room");
     }
 }
@@ -194,7 +194,7 @@ static int write_npy_head(size_t times, uint32_t width, struct pd_answer *answer
     text[9] = (char)((whole - 10) >> 8);
     memset(text + 10 + len, ' ', whole - 10 - (size_t)len);
     text[whole - 1] = '\n';
-    return pd_answer_write(answer, text, whole);
+    return pd_http_answer_write(answer, text, whole);
 }
 
 static void fill_floats(const struct pd_link_sample *sample, unsigned m, const uint32_t *ranks,
@@ -227,7 +227,7 @@ int pd_links_npy(struct pd_link_sample *const *samples, size_t len, unsigned m,
 
     for (size_t t = 0; t < len && !err; t++) {
         fill_floats(samples[t], m, ranks, floats);
-        err = pd_answer_write(answer, (const char *)floats, bytes);
+        err = pd_http_answer_write(answer, (const char *)floats, bytes);
     }
     free(ranks);
     free(floats);
@@ -255,7 +255,7 @@ static void write_window(const struct pd_link_sample *sample, unsigned m, FILE *
     for (uint32_t i = 0; i < sample->len; i++) {
         if (sample->values[m][i] != 0) {
             fprintf(out, "%s[\"%s\",%s]", separator,
-                    pd_links_format(sample->inventory->topology, i, name),
+                    pd_topology_links_format(sample->inventory->topology, i, name),
                     pd_link_value_text(sample->values[m][i], text));
             separator = ",";
         }
@@ -295,7 +295,7 @@ int pd_links_image_json(struct pd_link_sample *const *samples, size_t len, unsig
         err = -ENOMEM;
     }
     if (!err) {
-        err = pd_answer_write(answer, text, bytes);
+        err = pd_http_answer_write(answer, text, bytes);
     }
     free(text);
     return err;

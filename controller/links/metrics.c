@@ -34,13 +34,14 @@ double pd_link_bps(const struct pd_app_world *world, uint32_t link)
     uint32_t parallel;
 
     if (!entry->mbps) {
-        pd_links_between(world->topology, pd_links_from(world->topology, link),
-                         pd_links_to(world->topology, link), &parallel);
+        pd_topology_links_between(world->topology, pd_links_from(world->topology, link),
+                                  pd_links_to(world->topology, link), &parallel);
         return 1e6 * (double)world->link_mbps * parallel;
     }
     double mbps = 0;
-    uint32_t first = pd_links_between(world->topology, pd_links_from(world->topology, link),
-                                      pd_links_to(world->topology, link), &parallel);
+    uint32_t first =
+        pd_topology_links_between(world->topology, pd_links_from(world->topology, link),
+                                  pd_links_to(world->topology, link), &parallel);
 
     for (uint32_t i = 0; i < parallel; i++) {
         mbps += pd_links_of(world->topology, first + 2 * i)->mbps;

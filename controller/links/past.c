@@ -122,7 +122,7 @@ static int write_step(struct past *past, uint64_t from_us, bool first, struct pd
         return err;
     }
     snprintf(word, sizeof word, "%s%s", first ? "" : ",", pd_link_value_text(value, text));
-    return pd_answer_write(answer, word, strlen(word));
+    return pd_http_answer_write(answer, word, strlen(word));
 }
 
 static int write_history(struct past *past, struct pd_answer *answer)
@@ -133,9 +133,10 @@ static int write_history(struct past *past, struct pd_answer *answer)
     int len = snprintf(text, sizeof text,
                        "{\"link\":\"%s\",\"metric\":\"%s\",\"unit\":\"%s\",\"from_us\":%" PRIu64
                        ",\"to_us\":%" PRIu64 ",\"step_ms\":%" PRIu64 ",\"values\":[",
-                       pd_links_format(past->inventory->topology, past->link, name), metric->name,
-                       metric->unit, wanted->from_us, wanted->to_us, wanted->step_us / 1000);
-    int err = pd_answer_write(answer, text, (size_t)len);
+                       pd_topology_links_format(past->inventory->topology, past->link, name),
+                       metric->name, metric->unit, wanted->from_us, wanted->to_us,
+                       wanted->step_us / 1000);
+    int err = pd_http_answer_write(answer, text, (size_t)len);
 
     for (uint64_t at_us = wanted->from_us; at_us < wanted->to_us && !err;
          at_us += wanted->step_us) {
@@ -146,15 +147,15 @@ static int write_history(struct past *past, struct pd_answer *answer)
     }
     len = snprintf(text, sizeof text, "],\"complete\":%s,\"generation\":%" PRIu64 "}",
                    past->complete && past->asked <= ASKED_MAX ? "true" : "false", past->generation);
-    err = pd_answer_write(answer, text, (size_t)len);
-    return err ? err : pd_answer_finish(answer);
+    err = pd_http_answer_write(answer, text, (size_t)len);
+    return err ? err : pd_http_answer_finish(answer);
 }
 
 static int find_link(const struct pd_topology *topology, const char *text, uint32_t *ret_link,
                      struct pd_error *error)
 {
     uint32_t len;
-    int err = pd_links_parse(topology, text, ret_link, &len);
+    int err = pd_topology_links_parse(topology, text, ret_link, &len);
 
     if (!err && *ret_link < 2 * topology->fabric_links_len) {
         return 0;
@@ -182,13 +183,13 @@ int pd_links_history_answer(struct pd_controller *controller, struct pd_call *ca
     if (err) {
         return err;
     }
-    past.inventory = pd_hosts_inventory(controller->hosts);
+    past.inventory = pd_controller_hosts_inventory(controller->hosts);
     past.generation = pd_link_generation(past.inventory->topology);
     err = find_link(past.inventory->topology, call->id, &past.link, &problem->error);
     if (!err) {
         err = write_history(&past, answer);
     }
-    pd_inventory_free(past.inventory);
+    pd_controller_inventory_free(past.inventory);
     return err;
 }
 
@@ -260,7 +261,7 @@ static int answer_steps(struct pd_links *links, const struct pd_links_wanted *wa
         pd_link_sample_drop(samples[--len]);
     }
     free(samples);
-    return err ? err : pd_answer_finish(answer);
+    return err ? err : pd_http_answer_finish(answer);
 }
 
 static int answer_now(struct pd_links *links, const struct pd_links_wanted *wanted,
@@ -274,7 +275,7 @@ static int answer_now(struct pd_links *links, const struct pd_links_wanted *want
     }
     err = write_image(&sample, 1, wanted, answer);
     pd_link_sample_drop(sample);
-    return err ? err : pd_answer_finish(answer);
+    return err ? err : pd_http_answer_finish(answer);
 }
 
 /* A picture is of one window; without a step all forms are. */
@@ -298,11 +299,11 @@ int pd_links_image_answer(struct pd_controller *controller, struct pd_call *call
         wanted.step_us = whole ? wanted.to_us - wanted.from_us : wanted.step_us;
         err = whole ? 0 : align(&wanted, &steps, &problem->error);
     }
-    inventory = pd_hosts_inventory(controller->hosts);
+    inventory = pd_controller_hosts_inventory(controller->hosts);
     if (!err) {
         err = check_image(inventory->topology, &wanted, steps, &problem->error);
     }
-    pd_inventory_free(inventory);
+    pd_controller_inventory_free(inventory);
     if (err) {
         return err;
     }

@@ -34,7 +34,7 @@ int pd_links_metrics_answer(struct pd_controller *controller, struct pd_call *ca
     for (unsigned m = 0; pd_link_metrics[m]; m++) {
         json_array_append_new(list, metric_json(pd_link_metrics[m], controller->links->period_us));
     }
-    pd_answer_json(answer, 200, answer->type, json_pack("{s:o}", "metrics", list));
+    pd_http_answer_json(answer, 200, answer->type, json_pack("{s:o}", "metrics", list));
     return 0;
 }
 
@@ -89,7 +89,7 @@ static int write_link(const struct pd_link_sample *sample, const struct pd_links
 {
     char name[PD_LINKS_TEXT_BYTES], value[PD_LINK_VALUE_BYTES], row[1024];
     int len = snprintf(row, sizeof row, "%s{\"link\":\"%s\"", first ? "" : ",",
-                       pd_links_format(sample->inventory->topology, link, name));
+                       pd_topology_links_format(sample->inventory->topology, link, name));
 
     for (unsigned m = 0; pd_link_metrics[m]; m++) {
         if (wanted->metrics[m]) {
@@ -99,7 +99,7 @@ static int write_link(const struct pd_link_sample *sample, const struct pd_links
         }
     }
     row[len++] = '}';
-    return pd_answer_write(answer, row, (size_t)len);
+    return pd_http_answer_write(answer, row, (size_t)len);
 }
 
 static int write_tail(const struct pd_link_sample *sample, struct pd_answer *answer)
@@ -111,7 +111,7 @@ static int write_tail(const struct pd_link_sample *sample, struct pd_answer *ans
                                sample->from_us, sample->to_us, sample->complete ? "true" : "false",
                                sample->generation, hosts)
                     : -1;
-    int err = len < 0 ? -ENOMEM : pd_answer_write(answer, text, (size_t)len);
+    int err = len < 0 ? -ENOMEM : pd_http_answer_write(answer, text, (size_t)len);
 
     free(len < 0 ? NULL : text);
     free(hosts);
@@ -121,7 +121,7 @@ static int write_tail(const struct pd_link_sample *sample, struct pd_answer *ans
 static int write_links(const struct pd_link_sample *sample, const struct pd_links_wanted *wanted,
                        struct pd_answer *answer)
 {
-    int err = pd_answer_write(answer, "{\"links\":[", 10);
+    int err = pd_http_answer_write(answer, "{\"links\":[", 10);
     bool first = true;
 
     for (uint32_t i = 0; i < sample->len && !err; i++) {
@@ -133,7 +133,7 @@ static int write_links(const struct pd_link_sample *sample, const struct pd_link
     if (!err) {
         err = write_tail(sample, answer);
     }
-    return err ? err : pd_answer_finish(answer);
+    return err ? err : pd_http_answer_finish(answer);
 }
 
 int pd_links_answer(struct pd_controller *controller, struct pd_call *call,

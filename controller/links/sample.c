@@ -29,8 +29,8 @@ static int take_group(void *context, const struct pd_tib_record *group)
 static int take_link(void *context, const struct pd_query_sums *sums)
 {
     struct pd_link_window *window = context;
-    uint32_t link = pd_links_by_ids(window->world->topology, (uint32_t)(sums->key >> 32),
-                                    (uint32_t)sums->key, NULL);
+    uint32_t link = pd_topology_links_by_ids(window->world->topology, (uint32_t)(sums->key >> 32),
+                                             (uint32_t)sums->key, NULL);
 
     if (link < window->len) {
         window->bytes[link] = sums->bytes;
@@ -51,8 +51,8 @@ static json_t *question_of(const struct pd_link_window *window)
     if (window->only != PD_NONE) {
         const struct pd_topology *topology = window->world->topology;
 
-        snprintf(link, sizeof link, "%u-%u", pd_links_from_id(topology, window->only),
-                 pd_links_to_id(topology, window->only));
+        snprintf(link, sizeof link, "%u-%u", pd_topology_links_from_id(topology, window->only),
+                 pd_topology_links_to_id(topology, window->only));
         json_object_set_new(args, "link", json_string(link));
     }
     return json_pack("{s:s, s:o, s:s, s:i}", "query", "linkLoad", "args", args, "hosts", "all",
@@ -181,7 +181,7 @@ static int fill(struct pd_controller *controller, const struct pd_apps_world *wo
                                     .complete = true};
     int err;
 
-    sample->inventory = pd_inventory_hold(world->inventory);
+    sample->inventory = pd_controller_inventory_hold(world->inventory);
     sample->generation = pd_link_generation(world->world.topology);
     sample->len = window.len;
     sample->link_mbps = world->world.link_mbps;
@@ -237,6 +237,6 @@ void pd_link_sample_drop(struct pd_link_sample *sample)
         free(sample->values[m]);
     }
     json_decref(sample->hosts);
-    pd_inventory_free(sample->inventory);
+    pd_controller_inventory_free(sample->inventory);
     free(sample);
 }

@@ -82,9 +82,9 @@ static void close_links(void *context)
     free(source);
 }
 
-const struct pd_event_type pd_event_link = {.name = "link",
-                                            .parameter = "metrics",
-                                            .by_name = true,
-                                            .open = open_links,
-                                            .read = read_links,
-                                            .close = close_links};
+const struct pd_event_type pd_link_event_link = {.name = "link",
+                                                 .parameter = "metrics",
+                                                 .by_name = true,
+                                                 .open = open_links,
+                                                 .read = read_links,
+                                                 .close = close_links};

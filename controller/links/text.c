@@ -65,7 +65,7 @@ static void write_value(const struct pd_link_sample *sample, uint32_t link, floa
     char name[PD_LINKS_TEXT_BYTES], text[PD_LINK_VALUE_BYTES];
 
     fprintf(out, "%s[\"%s\",%s]", first ? "" : ",",
-            pd_links_format(sample->inventory->topology, link, name),
+            pd_topology_links_format(sample->inventory->topology, link, name),
             pd_link_value_text(value, text));
 }
 

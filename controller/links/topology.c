@@ -16,7 +16,7 @@ void pd_links_topology_done(struct pd_links_topology *topology)
         free(topology->forms[i].bytes);
         free(topology->forms[i].packed);
     }
-    pd_inventory_free(topology->inventory);
+    pd_controller_inventory_free(topology->inventory);
     *topology = (struct pd_links_topology){0};
 }
 
@@ -46,8 +46,8 @@ static int make_form(struct pd_links_topology *topology, bool with_hosts)
     if (!err) {
         snprintf(topology->forms[with_hosts].version, sizeof topology->forms[with_hosts].version,
                  "%016" PRIx64, hash_of(*bytes, *len));
-        err = pd_answer_gzip(*bytes, *len, &topology->forms[with_hosts].packed,
-                             &topology->forms[with_hosts].packed_len);
+        err = pd_http_answer_gzip(*bytes, *len, &topology->forms[with_hosts].packed,
+                                  &topology->forms[with_hosts].packed_len);
     }
     return err;
 }
@@ -56,14 +56,14 @@ static int make_form(struct pd_links_topology *topology, bool with_hosts)
 static int make_ready(struct pd_links *links, bool with_hosts)
 {
     struct pd_links_topology *topology = &links->topology;
-    struct pd_inventory *inventory = pd_hosts_inventory(links->controller->hosts);
+    struct pd_inventory *inventory = pd_controller_hosts_inventory(links->controller->hosts);
     int err = 0;
 
     if (topology->inventory != inventory) {
         pd_links_topology_done(topology);
-        topology->inventory = pd_inventory_hold(inventory);
+        topology->inventory = pd_controller_inventory_hold(inventory);
     }
-    pd_inventory_free(inventory);
+    pd_controller_inventory_free(inventory);
     if (!topology->forms[with_hosts].packed) {
         err = make_form(topology, with_hosts);
     }
@@ -76,8 +76,9 @@ static int read_hosts(struct pd_call *call, bool *ret_with_hosts, struct pd_prob
     int more;
 
     *ret_with_hosts = true;
-    while ((more = pd_target_next(&call->parameters, problem->parameter, sizeof problem->parameter,
-                                  value, sizeof value, &problem->error)) > 0) {
+    while ((more = pd_http_target_next(&call->parameters, problem->parameter,
+                                       sizeof problem->parameter, value, sizeof value,
+                                       &problem->error)) > 0) {
         if (strcmp(problem->parameter, "hosts") != 0) {
             return pd_fail(&problem->error, -PD_E_UNKNOWN_KEY, "%s: unknown parameter",
                            problem->parameter);
@@ -94,16 +95,16 @@ static int read_hosts(struct pd_call *call, bool *ret_with_hosts, struct pd_prob
 static int send(const struct pd_links_topology *topology, bool with_hosts,
                 const struct pd_http_request *http, struct pd_answer *answer)
 {
-    if (pd_answer_version(answer, topology->forms[with_hosts].version, http->if_none_match)) {
+    if (pd_http_answer_version(answer, topology->forms[with_hosts].version, http->if_none_match)) {
         return 0;
     }
-    if (!pd_answer_gzip_accepted(http->accept_encoding)) {
-        return pd_answer_write(answer, topology->forms[with_hosts].bytes,
-                               topology->forms[with_hosts].len);
+    if (!pd_http_answer_gzip_accepted(http->accept_encoding)) {
+        return pd_http_answer_write(answer, topology->forms[with_hosts].bytes,
+                                    topology->forms[with_hosts].len);
     }
     answer->encoding = "gzip";
-    return pd_answer_write(answer, topology->forms[with_hosts].packed,
-                           topology->forms[with_hosts].packed_len);
+    return pd_http_answer_write(answer, topology->forms[with_hosts].packed,
+                                topology->forms[with_hosts].packed_len);
 }
 
 int pd_links_topology_answer(struct pd_controller *controller, struct pd_call *call,
@@ -122,5 +123,5 @@ int pd_links_topology_answer(struct pd_controller *controller, struct pd_call *c
         err = send(&links->topology, with_hosts, call->http, answer);
     }
     pthread_mutex_unlock(&links->lock);
-    return err ? err : pd_answer_finish(answer);
+    return err ? err : pd_http_answer_finish(answer);
 }

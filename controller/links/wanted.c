@@ -140,8 +140,8 @@ int pd_links_read_wanted(struct pd_call *call, const char *allowed,
     struct pd_error *error = &problem->error;
     int err = pd_links_read_metrics(NULL, wanted.metrics, error), more = 0;
 
-    while (!err && (more = pd_target_next(&call->parameters, name, sizeof problem->parameter, value,
-                                          sizeof value, error)) > 0) {
+    while (!err && (more = pd_http_target_next(&call->parameters, name, sizeof problem->parameter,
+                                               value, sizeof value, error)) > 0) {
         err = is_allowed(allowed, name)
                   ? read_one(name, value, &wanted, error)
                   : pd_fail(error, -PD_E_UNKNOWN_KEY, "%s: unknown parameter", name);

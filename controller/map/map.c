@@ -42,21 +42,21 @@ int pd_map_root(struct pd_controller *controller, struct pd_call *call, struct p
 {
     (void)controller;
     (void)call;
-    return pd_page_lead(&page, answer, problem);
+    return pd_daemon_page_lead(&page, answer, problem);
 }
 
 int pd_map_file(struct pd_controller *controller, struct pd_call *call, struct pd_answer *answer,
                 struct pd_problem *problem)
 {
     (void)controller;
-    return pd_page_answer(&page, "", call, answer, problem);
+    return pd_daemon_page_answer(&page, "", call, answer, problem);
 }
 
 int pd_map_vendor(struct pd_controller *controller, struct pd_call *call, struct pd_answer *answer,
                   struct pd_problem *problem)
 {
     (void)controller;
-    return pd_page_answer(&page, "vendor/", call, answer, problem);
+    return pd_daemon_page_answer(&page, "vendor/", call, answer, problem);
 }
 
 /* ---- sessions ---- */
@@ -79,10 +79,10 @@ int pd_map_login(struct pd_controller *controller, struct pd_call *call, struct 
     int err = read_token(call->body, &token, problem);
 
     if (!err) {
-        struct pd_credentials_set *set = pd_credentials_hold(controller->credentials);
+        struct pd_credentials_set *set = pd_http_credentials_hold(controller->credentials);
 
-        err = pd_sessions_begin(controller->sessions, set, token, answer, &problem->error);
-        pd_credentials_drop(set);
+        err = pd_http_sessions_begin(controller->sessions, set, token, answer, &problem->error);
+        pd_http_credentials_drop(set);
     }
     if (!err) {
         answer->http_status = 204;
@@ -94,7 +94,7 @@ int pd_map_logout(struct pd_controller *controller, struct pd_call *call, struct
                   struct pd_problem *problem)
 {
     (void)problem;
-    pd_sessions_end(controller->sessions, call->http->cookie, answer);
+    pd_http_sessions_end(controller->sessions, call->http->cookie, answer);
     answer->http_status = 204;
     return 0;
 }
@@ -106,19 +106,19 @@ static int open_map(void *daemon, const void *own, struct pd_error *error)
     struct pd_controller *controller = daemon;
     const struct options *options = own;
 
-    controller->sessions = pd_sessions_new(NULL);
+    controller->sessions = pd_http_sessions_new(NULL);
     if (!controller->sessions) {
         return pd_fail(error, -ENOMEM, "map: %s", pd_error_text(-ENOMEM));
     }
-    return options->no_web ? 0 : pd_page_open(&page, pd_web_files, options->web_root, error);
+    return options->no_web ? 0 : pd_daemon_page_open(&page, pd_web_files, options->web_root, error);
 }
 
 static void close_map(void *daemon)
 {
     struct pd_controller *controller = daemon;
 
-    pd_page_close(&page);
-    pd_sessions_free(controller->sessions);
+    pd_daemon_page_close(&page);
+    pd_http_sessions_free(controller->sessions);
     controller->sessions = NULL;
 }
 
@@ -127,7 +127,7 @@ static json_t *tell_status(void *daemon)
     const struct pd_controller *controller = daemon;
     struct pd_sessions_stat stat;
 
-    pd_sessions_stat(controller->sessions, &stat);
+    pd_http_sessions_stat(controller->sessions, &stat);
     return json_pack("{s:b, s:{s:i, s:I, s:I, s:I, s:I, s:I}}", "page", page.files != NULL,
                      "sessions", "open", (int)stat.open, "begun", (json_int_t)stat.begun, "ended",
                      (json_int_t)stat.ended, "expired", (json_int_t)stat.expired, "displaced",

@@ -53,15 +53,15 @@ static int open_item(const char *item, struct pd_endpoint_listener *ret_listener
         return fail_address(item, error);
     }
     if (!ret_listener) {
-        err = tls ? pd_listen_check_tls(address, error) : pd_listen_check(address, error);
+        err = tls ? pd_http_listen_check_tls(address, error) : pd_http_listen_check(address, error);
         return err ? pd_fail_within(error, "openflow") : 0;
     }
-    err = tls ? pd_listen_open_tls(address, &listener.listener, error)
-              : pd_listen_open(address, &listener.listener, error);
+    err = tls ? pd_http_listen_open_tls(address, &listener.listener, error)
+              : pd_http_listen_open(address, &listener.listener, error);
     if (!err &&
         fcntl(listener.listener.fd, F_SETFL, fcntl(listener.listener.fd, F_GETFL) | O_NONBLOCK)) {
         err = -errno;
-        pd_listen_close(&listener.listener);
+        pd_http_listen_close(&listener.listener);
     }
     if (!err) {
         *ret_listener = listener;
@@ -93,21 +93,21 @@ static int open_all(const char *text, struct pd_endpoint_listener *listeners, un
     return err;
 }
 
-int pd_endpoint_check(const char *listen, bool *ret_tls, struct pd_error *error)
+int pd_switch_endpoint_check(const char *listen, bool *ret_tls, struct pd_error *error)
 {
     unsigned len = 0;
 
     return open_all(listen, NULL, &len, ret_tls, error);
 }
 
-int pd_endpoint_listen(struct pd_switches *s, struct pd_error *error)
+int pd_switch_endpoint_listen(struct pd_switches *s, struct pd_error *error)
 {
     size_t at = 0;
     bool tls;
     int err = open_all(s->settings.listen, s->listeners, &s->listeners_len, &tls, error);
 
     if (!err && tls) {
-        err = pd_of_tls_check(s->settings.credentials, error);
+        err = pd_switch_tls_check(s->settings.credentials, error);
     }
     for (unsigned i = 0; i < s->listeners_len && at < sizeof s->address; i++) {
         at += (size_t)snprintf(s->address + at, sizeof s->address - at, "%s%s%s", i ? "," : "",
@@ -141,8 +141,8 @@ static void name_peer(struct pd_connection *c, const union peer_address *address
     }
 }
 
-int pd_endpoint_accept(struct pd_switches *s, const struct pd_endpoint_listener *listener,
-                       struct pd_connection **ret_connection)
+int pd_switch_endpoint_accept(struct pd_switches *s, const struct pd_endpoint_listener *listener,
+                              struct pd_connection **ret_connection)
 {
     union peer_address address = {0};
     socklen_t bytes = sizeof address;
@@ -155,7 +155,7 @@ int pd_endpoint_accept(struct pd_switches *s, const struct pd_endpoint_listener 
     }
     c = calloc(1, sizeof *c);
     if (c && listener->tls) {
-        err = pd_of_tls_open(s->settings.credentials, fd, &c->tls);
+        err = pd_switch_tls_open(s->settings.credentials, fd, &c->tls);
     }
     if (!c || err) {
         free(c);
@@ -174,20 +174,20 @@ int pd_endpoint_accept(struct pd_switches *s, const struct pd_endpoint_listener 
 
 /* ---- bytes */
 
-ssize_t pd_endpoint_recv(struct pd_connection *c, uint8_t *room, size_t bytes)
+ssize_t pd_switch_endpoint_recv(struct pd_connection *c, uint8_t *room, size_t bytes)
 {
     ssize_t got =
-        c->tls ? pd_of_tls_recv(c->tls, room, bytes) : recv(c->fd, room, bytes, MSG_DONTWAIT);
+        c->tls ? pd_switch_tls_recv(c->tls, room, bytes) : recv(c->fd, room, bytes, MSG_DONTWAIT);
 
     return c->tls || got >= 0 ? got : errno == EINTR ? -EAGAIN : -errno;
 }
 
-ssize_t pd_endpoint_send(struct pd_connection *c, const uint8_t *data, size_t bytes)
+ssize_t pd_switch_endpoint_send(struct pd_connection *c, const uint8_t *data, size_t bytes)
 {
     ssize_t sent;
 
     if (c->tls) {
-        return pd_of_tls_send(c->tls, data, bytes);
+        return pd_switch_tls_send(c->tls, data, bytes);
     }
     do {
         sent = send(c->fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);

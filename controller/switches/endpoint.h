@@ -93,15 +93,15 @@ struct pd_switches {
 
 /* accept.c: listens at all addresses of the settings; listeners are closed by who opened them, also
  * after an error. */
-int pd_endpoint_listen(struct pd_switches *s, struct pd_error *error);
+int pd_switch_endpoint_listen(struct pd_switches *s, struct pd_error *error);
 /* -errno; the connection is the caller's, and in no list. */
-int pd_endpoint_accept(struct pd_switches *s, const struct pd_endpoint_listener *listener,
-                       struct pd_connection **ret_connection);
+int pd_switch_endpoint_accept(struct pd_switches *s, const struct pd_endpoint_listener *listener,
+                              struct pd_connection **ret_connection);
 /* Bytes; 0 at the end of the connection; -EAGAIN, or another error. */
-ssize_t pd_endpoint_recv(struct pd_connection *c, uint8_t *room, size_t bytes);
-ssize_t pd_endpoint_send(struct pd_connection *c, const uint8_t *data, size_t bytes);
+ssize_t pd_switch_endpoint_recv(struct pd_connection *c, uint8_t *room, size_t bytes);
+ssize_t pd_switch_endpoint_send(struct pd_connection *c, const uint8_t *data, size_t bytes);
 
 /* loop.c */
-void *pd_endpoint_run(void *switches); /* until `stopping` */
+void *pd_switch_endpoint_run(void *switches); /* until `stopping` */
 
 #endif

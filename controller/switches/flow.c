@@ -128,7 +128,7 @@ static int simplify_instructions(uint8_t *instructions, size_t bytes)
     return parts_store(&parts, instructions);
 }
 
-int pd_of_flow_simplify(struct pd_of_flow *flow)
+int pd_switch_flow_simplify(struct pd_of_flow *flow)
 {
     int match = simplify_match(flow->match, flow->match_bytes);
     int instructions = simplify_instructions(flow->instructions, flow->instructions_bytes);
@@ -155,7 +155,7 @@ static int read_match(struct of_reader *reader, struct pd_of_flow *flow)
     return reader->failed ? -PD_E_CORRUPT : 0;
 }
 
-int pd_of_flow_next(struct of_reader *reader, struct pd_of_flow *ret_flow)
+int pd_switch_flow_next(struct of_reader *reader, struct pd_of_flow *ret_flow)
 {
     struct pd_of_flow flow = {.cookie = 0};
     uint64_t bytes = of_read_number(reader, 2);
@@ -176,14 +176,14 @@ int pd_of_flow_next(struct of_reader *reader, struct pd_of_flow *ret_flow)
     }
     flow.instructions = (uint8_t *)(uintptr_t)entry.at;
     flow.instructions_bytes = (uint16_t)entry.left;
-    int failed = pd_of_flow_simplify(&flow);
+    int failed = pd_switch_flow_simplify(&flow);
     if (!failed) {
         *ret_flow = flow;
     }
     return failed;
 }
 
-int pd_of_flow_compare(const struct pd_of_flow *a, const struct pd_of_flow *b)
+int pd_switch_flow_compare(const struct pd_of_flow *a, const struct pd_of_flow *b)
 {
     if (a->priority != b->priority) {
         return a->priority > b->priority ? -1 : 1;
@@ -194,7 +194,7 @@ int pd_of_flow_compare(const struct pd_of_flow *a, const struct pd_of_flow *b)
     return a->match_bytes ? memcmp(a->match, b->match, a->match_bytes) : 0;
 }
 
-bool pd_of_flow_does_same(const struct pd_of_flow *a, const struct pd_of_flow *b)
+bool pd_switch_flow_does_same(const struct pd_of_flow *a, const struct pd_of_flow *b)
 {
     return a->instructions_bytes == b->instructions_bytes &&
            (!a->instructions_bytes ||
@@ -203,8 +203,8 @@ bool pd_of_flow_does_same(const struct pd_of_flow *a, const struct pd_of_flow *b
 
 /* A deletion names the cookie with all its bits, so that it can never hit a flow of somebody
  * else's. */
-void pd_of_flow_write(const struct pd_of_flow *flow, enum of_command command, uint32_t xid,
-                      struct of_buffer *buffer)
+void pd_switch_flow_write(const struct pd_of_flow *flow, enum of_command command, uint32_t xid,
+                          struct of_buffer *buffer)
 {
     size_t start = of_begin(buffer, OF_FLOW_MOD, xid);
     of_write_number(buffer, flow->cookie, 8);

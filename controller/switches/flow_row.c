@@ -180,12 +180,12 @@ static int store(const struct of_buffer *match, const struct of_buffer *instruct
     if (flow->instructions_bytes) {
         memcpy(flow->instructions, instructions->data, flow->instructions_bytes);
     }
-    return pd_of_flow_simplify(flow);
+    return pd_switch_flow_simplify(flow);
 }
 
-int pd_of_flow_of_row(const struct pd_codec_rows *rows, const struct pd_codec_row *row,
-                      uint8_t room[PD_OF_FLOW_ROOM], struct pd_of_flow *ret_flow,
-                      struct pd_error *error)
+int pd_switch_flow_of_row(const struct pd_codec_rows *rows, const struct pd_codec_row *row,
+                          uint8_t room[PD_OF_FLOW_ROOM], struct pd_of_flow *ret_flow,
+                          struct pd_error *error)
 {
     struct of_buffer match = {.data = NULL}, instructions = {.data = NULL};
     struct pd_of_flow flow = {.table = PD_SWITCHES_TABLE, .priority = row->priority};

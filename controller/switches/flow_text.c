@@ -68,7 +68,7 @@ static void print_field(const uint8_t *oxm, FILE *out)
 }
 
 /* What a flow of ours that is not wanted does is not worth words: nobody has to repeat it. */
-void pd_of_flow_print(const struct pd_of_flow *flow, FILE *out)
+void pd_switch_flow_print(const struct pd_of_flow *flow, FILE *out)
 {
     fprintf(out, "table=%u,priority=%u", flow->table, flow->priority);
     for (size_t at = 0; at < flow->match_bytes; at += 4U + flow->match[at + 3]) {

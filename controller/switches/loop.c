@@ -119,7 +119,7 @@ static void end_connection(struct pd_connection *c, enum pd_switches_counter why
         return;
     }
     count(s, why);
-    pd_of_tls_close(c->tls);
+    pd_switch_tls_close(c->tls);
     c->tls = NULL;
     close(c->fd);
     set_checking(c, false);
@@ -139,7 +139,7 @@ static void free_ended(struct pd_switches *s)
     struct pd_connection *next;
     for (struct pd_connection *c = TAILQ_FIRST(&s->ended); c; c = next) {
         next = TAILQ_NEXT(c, link);
-        pd_of_session_done(&c->session);
+        pd_switch_session_done(&c->session);
         free(c);
     }
     TAILQ_INIT(&s->ended);
@@ -161,7 +161,7 @@ static void flush(struct pd_connection *c)
     if (c->list == PD_LIST_ENDED || c->shaking || !out->bytes) {
         return;
     }
-    ssize_t sent = pd_endpoint_send(c, out->data, out->bytes);
+    ssize_t sent = pd_switch_endpoint_send(c, out->data, out->bytes);
     if (sent < 0 && sent != -EAGAIN) {
         end_connection(c, PD_SWITCHES_PEER_ENDED);
         return;
@@ -202,7 +202,7 @@ static void start_check(struct pd_connection *c, uint64_t now_ns)
     struct pd_of_rules *rules;
     struct pd_error error = {0};
     move(c, PD_LIST_NONE);
-    int failed = pd_of_rules_new(s->codec, c->sw, s->settings.depth, &rules, &error);
+    int failed = pd_switch_rules_new(s->codec, c->sw, s->settings.depth, &rules, &error);
     if (failed) {
         publish(c, PD_SWITCH_DIFFERING, NULL, error.code ? error.text : pd_error_text(failed));
         return;
@@ -210,7 +210,7 @@ static void start_check(struct pd_connection *c, uint64_t now_ns)
     set_checking(c, true);
     c->session.last_error[0] = '\0';
     publish(c, PD_SWITCH_CHECKING, NULL, "");
-    after(c, pd_of_session_check(&c->session, rules, now_ns));
+    after(c, pd_switch_session_check(&c->session, rules, now_ns));
 }
 
 static void start_checks(struct pd_switches *s, uint64_t now_ns)
@@ -274,7 +274,7 @@ static int identified(struct pd_of_session *session, uint64_t datapath_id)
     if (sw == PD_NONE) {
         return refuse_unknown(c, datapath_id);
     }
-    if (c->tls && !pd_of_tls_names(c->tls, s->codec->topology->switches[sw].name)) {
+    if (c->tls && !pd_switch_tls_names(c->tls, s->codec->topology->switches[sw].name)) {
         return refuse_certificate(c, sw, datapath_id);
     }
     if (s->by_switch[sw]) {
@@ -308,7 +308,7 @@ static void checked(struct pd_of_session *session, uint32_t changes)
     struct pd_connection *c = connection_of(session);
     bool fine = !changes && !session->differences.blocked;
     char *text = NULL;
-    if (pd_of_rules_changes(session->rules, &text)) {
+    if (pd_switch_rules_changes(session->rules, &text)) {
         snprintf(session->last_error, sizeof session->last_error, "%s", pd_error_text(-ENOMEM));
     } else if (session->differences.blocked && !session->last_error[0]) {
         snprintf(session->last_error, sizeof session->last_error,
@@ -342,7 +342,7 @@ static void add_connection(struct pd_switches *s, struct pd_connection *c, uint6
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
     if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, c->fd, &event)) {
         count(s, PD_SWITCHES_NO_ROOM);
-        pd_of_tls_close(c->tls);
+        pd_switch_tls_close(c->tls);
         close(c->fd);
         free(c);
         return;
@@ -351,7 +351,7 @@ static void add_connection(struct pd_switches *s, struct pd_connection *c, uint6
         end_connection(TAILQ_FIRST(&s->strangers), PD_SWITCHES_CROWDED);
     }
     move(c, PD_LIST_STRANGERS);
-    pd_of_session_init(&c->session, &s->settings, &events, s->counters, now_ns);
+    pd_switch_session_init(&c->session, &s->settings, &events, s->counters, now_ns);
     flush(c);
 }
 
@@ -374,7 +374,7 @@ static void accept_some(struct pd_switches *s, const struct pd_endpoint_listener
 {
     for (unsigned i = 0; i < EVENTS; i++) {
         struct pd_connection *c;
-        int err = pd_endpoint_accept(s, listener, &c);
+        int err = pd_switch_endpoint_accept(s, listener, &c);
         if (!err) {
             count(s, PD_SWITCHES_ACCEPTED);
             add_connection(s, c, now_ns);
@@ -397,11 +397,11 @@ static void read_some(struct pd_connection *c, uint8_t *room, uint64_t now_ns)
 {
     ssize_t got;
     do {
-        got = pd_endpoint_recv(c, room, READ_BYTES);
+        got = pd_switch_endpoint_recv(c, room, READ_BYTES);
         if (got > 0) {
-            after(c, pd_of_session_input(&c->session, room, (size_t)got, now_ns));
+            after(c, pd_switch_session_input(&c->session, room, (size_t)got, now_ns));
         }
-    } while (got > 0 && c->list != PD_LIST_ENDED && c->tls && pd_of_tls_pending(c->tls));
+    } while (got > 0 && c->list != PD_LIST_ENDED && c->tls && pd_switch_tls_pending(c->tls));
     if (!got || (got < 0 && got != -EAGAIN)) {
         end_connection(c, PD_SWITCHES_PEER_ENDED);
     }
@@ -412,9 +412,9 @@ static void shake(struct pd_connection *c)
 {
     static struct pd_log_limit limit;
     struct pd_error error = {0};
-    int err = pd_of_tls_shake(c->tls, &error);
+    int err = pd_switch_tls_shake(c->tls, &error);
     if (err == -EAGAIN) {
-        want_writing(c, pd_of_tls_writes(c->tls));
+        want_writing(c, pd_switch_tls_writes(c->tls));
     } else if (err) {
         pd_log_limited(&limit, PD_LOG_WARN, "switches", "OpenFlow over TLS from %s: %s", c->peer,
                        error.text);
@@ -430,7 +430,8 @@ static void shake(struct pd_connection *c)
 static void check_trust(struct pd_connection *c)
 {
     struct pd_error error = {0};
-    if (c->tls && !c->shaking && pd_of_tls_renew(c->tls, c->owner->settings.credentials, &error)) {
+    if (c->tls && !c->shaking &&
+        pd_switch_tls_renew(c->tls, c->owner->settings.credentials, &error)) {
         pd_log(PD_LOG_WARN, "switches", NULL, "OpenFlow over TLS from %s: %s", c->peer, error.text);
         end_connection(c, PD_SWITCHES_TLS_FAILED);
     }
@@ -440,7 +441,7 @@ static void tick_connection(struct pd_connection *c, uint64_t now_ns)
 {
     check_trust(c);
     if (c->list != PD_LIST_ENDED) {
-        after(c, pd_of_session_tick(&c->session, now_ns));
+        after(c, pd_switch_session_tick(&c->session, now_ns));
     }
 }
 
@@ -468,8 +469,8 @@ static void obey(struct pd_switches *s, const struct pd_command *command)
     if (command->kind != PD_COMMAND_PACKET_OUT) {
         return;
     }
-    if (c && !pd_of_session_packet_out(&c->session, command->in_port, command->out_port,
-                                       command->data, command->bytes)) {
+    if (c && !pd_switch_session_packet_out(&c->session, command->in_port, command->out_port,
+                                           command->data, command->bytes)) {
         count(s, PD_SWITCHES_PACKET_OUTS);
         flush(c);
     } else {
@@ -539,7 +540,7 @@ static void end_all(struct pd_switches *s)
     free_ended(s);
 }
 
-void *pd_endpoint_run(void *switches)
+void *pd_switch_endpoint_run(void *switches)
 {
     struct pd_switches *s = switches;
     struct epoll_event ready[EVENTS];

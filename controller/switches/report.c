@@ -28,8 +28,8 @@ static json_t *switch_json(const struct pd_switch *sw, const struct pd_switch_st
 {
     return json_pack("{s:I,s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:s}", "id",
                      (json_int_t)s->id, "name", sw->name ? sw->name : "", "role",
-                     pd_role_name(sw->role), "state", pd_switch_state_name(s->state), "edge",
-                     pd_switch_edge_name(s->edge), "rules", (json_int_t)s->rules, "missing",
+                     pd_topology_role_name(sw->role), "state", pd_switch_state_name(s->state),
+                     "edge", pd_switch_edge_name(s->edge), "rules", (json_int_t)s->rules, "missing",
                      (json_int_t)s->missing, "differing", (json_int_t)s->differing, "surplus",
                      (json_int_t)s->surplus, "blocked", (json_int_t)s->blocked, "foreign",
                      (json_int_t)s->foreign, "connects", (json_int_t)s->connects, "packet_ins",
@@ -92,13 +92,14 @@ void pd_switches_metrics(struct pd_switches *switches, const struct pd_topology 
         status_of(switches, topology, i, &status);
         len[status.state]++;
     }
-    pd_metrics_head(metrics, "switches", "gauge",
-                    "switches of the topology by what is known of their rules");
+    pd_daemon_metrics_head(metrics, "switches", "gauge",
+                           "switches of the topology by what is known of their rules");
     for (size_t i = 0; i < STATES_LEN; i++) {
-        pd_metrics_labelled(metrics, "switches", "state", states[i], len[i]);
+        pd_daemon_metrics_labelled(metrics, "switches", "state", states[i], len[i]);
     }
     for (int i = 0; i < PD_SWITCHES_COUNTER_COUNT; i++) {
         snprintf(name, sizeof name, "openflow_%s_total", pd_switches_counter_name(i));
-        pd_metrics_counter(metrics, name, pd_switches_counter_text(i), counter_of(switches, i));
+        pd_daemon_metrics_counter(metrics, name, pd_switches_counter_text(i),
+                                  counter_of(switches, i));
     }
 }

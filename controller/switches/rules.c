@@ -20,7 +20,7 @@ struct rule {
 struct pd_of_rules {
     struct pd_codec_rows rows;
     struct rule *rules;  /* of each row */
-    struct rule **order; /* the same by pd_of_flow_compare */
+    struct rule **order; /* the same by pd_switch_flow_compare */
     uint32_t surplus;
     uint64_t foreign;
     bool before_edge;           /* a foreign flow has a priority of the edge's, or more */
@@ -33,8 +33,8 @@ static int read_rows(struct pd_of_rules *rules, struct pd_error *error)
 {
     for (size_t i = 0; i < rules->rows.len; i++) {
         struct rule *rule = &rules->rules[i];
-        int err =
-            pd_of_flow_of_row(&rules->rows, &rules->rows.rows[i], rule->room, &rule->flow, error);
+        int err = pd_switch_flow_of_row(&rules->rows, &rules->rows.rows[i], rule->room, &rule->flow,
+                                        error);
         if (err) {
             return err;
         }
@@ -47,11 +47,11 @@ static int read_rows(struct pd_of_rules *rules, struct pd_error *error)
 static int compare(const void *a, const void *b)
 {
     const struct rule *const *x = a, *const *y = b;
-    return pd_of_flow_compare(&(*x)->flow, &(*y)->flow);
+    return pd_switch_flow_compare(&(*x)->flow, &(*y)->flow);
 }
 
-int pd_of_rules_new(const struct pd_codec *codec, uint32_t sw, enum pd_depth depth,
-                    struct pd_of_rules **ret_rules, struct pd_error *error)
+int pd_switch_rules_new(const struct pd_codec *codec, uint32_t sw, enum pd_depth depth,
+                        struct pd_of_rules **ret_rules, struct pd_error *error)
 {
     struct pd_of_rules *rules = calloc(1, sizeof *rules);
     int err = rules ? pd_codec_rows_make(codec, sw, depth, &rules->rows) : -ENOMEM;
@@ -69,11 +69,11 @@ int pd_of_rules_new(const struct pd_codec *codec, uint32_t sw, enum pd_depth dep
     *ret_rules = rules;
     return 0;
 out:
-    pd_of_rules_free(rules);
+    pd_switch_rules_free(rules);
     return err;
 }
 
-void pd_of_rules_free(struct pd_of_rules *rules)
+void pd_switch_rules_free(struct pd_of_rules *rules)
 {
     if (!rules) {
         return;
@@ -87,7 +87,7 @@ void pd_of_rules_free(struct pd_of_rules *rules)
 
 /* ---- what it has */
 
-void pd_of_rules_begin(struct pd_of_rules *rules)
+void pd_switch_rules_begin(struct pd_of_rules *rules)
 {
     for (size_t i = 0; i < rules->rows.len; i++) {
         rules->rules[i].verdict = MISSING;
@@ -107,7 +107,7 @@ static struct rule *find(const struct pd_of_rules *rules, const struct pd_of_flo
     return found ? *found : NULL;
 }
 
-int pd_of_rules_see(struct pd_of_rules *rules, const struct pd_of_flow *flow)
+int pd_switch_rules_see(struct pd_of_rules *rules, const struct pd_of_flow *flow)
 {
     bool ours = flow->cookie == PD_SWITCHES_COOKIE;
     if (flow->table != PD_SWITCHES_TABLE) {
@@ -116,14 +116,14 @@ int pd_of_rules_see(struct pd_of_rules *rules, const struct pd_of_flow *flow)
     rules->foreign += !ours;
     rules->before_edge |= !ours && flow->priority >= PD_ROW_EDGE;
     struct rule *rule = find(rules, flow);
-    if (rule && !flow->timed && pd_of_flow_does_same(flow, &rule->flow)) {
+    if (rule && !flow->timed && pd_switch_flow_does_same(flow, &rule->flow)) {
         rule->verdict = SAME;
     } else if (rule) {
         rule->verdict = ours ? DIFFERING : BLOCKED;
     } else if (ours && rules->surplus < UINT32_MAX) {
         rules->surplus++;
         if (rules->deletions.bytes < PD_OF_SURPLUS_BYTES_MAX) {
-            pd_of_flow_write(flow, OF_DELETE_STRICT, 0, &rules->deletions);
+            pd_switch_flow_write(flow, OF_DELETE_STRICT, 0, &rules->deletions);
         }
     }
     return rules->deletions.error;
@@ -141,8 +141,8 @@ static bool is_edge_open(const struct pd_of_rules *rules)
     return open;
 }
 
-uint32_t pd_of_rules_count(const struct pd_of_rules *rules,
-                           struct pd_of_differences *ret_differences)
+uint32_t pd_switch_rules_count(const struct pd_of_rules *rules,
+                               struct pd_of_differences *ret_differences)
 {
     uint32_t verdicts[VERDICTS] = {0};
     for (size_t i = 0; i < rules->rows.len; i++) {
@@ -160,11 +160,11 @@ uint32_t pd_of_rules_count(const struct pd_of_rules *rules,
     return verdicts[MISSING] + verdicts[DIFFERING] + rules->surplus;
 }
 
-void pd_of_rules_repair(const struct pd_of_rules *rules, uint32_t xid, struct of_buffer *buffer)
+void pd_switch_rules_repair(const struct pd_of_rules *rules, uint32_t xid, struct of_buffer *buffer)
 {
     for (size_t i = 0; i < rules->rows.len; i++) {
         if (rules->rules[i].verdict == MISSING || rules->rules[i].verdict == DIFFERING) {
-            pd_of_flow_write(&rules->rules[i].flow, OF_ADD, xid, buffer);
+            pd_switch_flow_write(&rules->rules[i].flow, OF_ADD, xid, buffer);
         }
     }
     of_write_bytes(buffer, rules->deletions.data, rules->deletions.bytes);
@@ -183,13 +183,13 @@ static void print_deletions(const struct of_buffer *deletions, FILE *out)
             .match_bytes = (uint16_t)(of_number(message + MATCH + 2, 2) - 4),
         };
         fputs("delete ", out);
-        pd_of_flow_print(&flow, out);
+        pd_switch_flow_print(&flow, out);
         fputc('\n', out);
         at += of_number(message + 2, 2);
     }
 }
 
-int pd_of_rules_changes(const struct pd_of_rules *rules, char **ret_text)
+int pd_switch_rules_changes(const struct pd_of_rules *rules, char **ret_text)
 {
     static const char *const words[VERDICTS] = {"add", NULL, "replace", "blocked"};
     char *text = NULL;

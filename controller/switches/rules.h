@@ -12,10 +12,10 @@
  * rule counts as there; where it does something else, the rule is blocked, since adding it would
  * replace that flow.
  *
- *     pd_of_rules_new(codec, sw, PD_DEPTH_PCP, &rules, &error);
- *     pd_of_rules_begin(rules);
- *     while (…) pd_of_rules_see(rules, &flow);
- *     if (pd_of_rules_count(rules, &differences)) pd_of_rules_repair(rules, xid, &buffer);
+ *     pd_switch_rules_new(codec, sw, PD_DEPTH_PCP, &rules, &error);
+ *     pd_switch_rules_begin(rules);
+ *     while (…) pd_switch_rules_see(rules, &flow);
+ *     if (pd_switch_rules_count(rules, &differences)) pd_switch_rules_repair(rules, xid, &buffer);
  *
  * Internal to controller/switches/. Thread safety: one thread at a time. */
 
@@ -35,22 +35,23 @@ struct pd_of_differences {
     bool edge_open;
 };
 
-int pd_of_rules_new(const struct pd_codec *codec, uint32_t sw, enum pd_depth depth,
-                    struct pd_of_rules **ret_rules, struct pd_error *error);
-void pd_of_rules_free(struct pd_of_rules *rules); /* NULL is fine */
+int pd_switch_rules_new(const struct pd_codec *codec, uint32_t sw, enum pd_depth depth,
+                        struct pd_of_rules **ret_rules, struct pd_error *error);
+void pd_switch_rules_free(struct pd_of_rules *rules); /* NULL is fine */
 
-void pd_of_rules_begin(struct pd_of_rules *rules); /* forgets what was seen */
+void pd_switch_rules_begin(struct pd_of_rules *rules); /* forgets what was seen */
 /* One flow that the switch has; those of other tables are passed over. 0 or -ENOMEM. */
-int pd_of_rules_see(struct pd_of_rules *rules, const struct pd_of_flow *flow);
+int pd_switch_rules_see(struct pd_of_rules *rules, const struct pd_of_flow *flow);
 
 /* Returns how many flows a repair would change. */
-uint32_t pd_of_rules_count(const struct pd_of_rules *rules,
-                           struct pd_of_differences *ret_differences);
+uint32_t pd_switch_rules_count(const struct pd_of_rules *rules,
+                               struct pd_of_differences *ret_differences);
 /* Adds the messages that repair, additions first, in the order of the rows: while they arrive, a
  * packet meets either its rule or a rule of lower priority that is not there yet. */
-void pd_of_rules_repair(const struct pd_of_rules *rules, uint32_t xid, struct of_buffer *buffer);
+void pd_switch_rules_repair(const struct pd_of_rules *rules, uint32_t xid,
+                            struct of_buffer *buffer);
 /* The same for people: "add FLOW", "replace FLOW", "delete FLOW", "blocked FLOW", a line each; the
  * caller frees. 0 or -ENOMEM. */
-int pd_of_rules_changes(const struct pd_of_rules *rules, char **ret_text);
+int pd_switch_rules_changes(const struct pd_of_rules *rules, char **ret_text);
 
 #endif

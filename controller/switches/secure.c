@@ -20,18 +20,18 @@ struct pd_of_tls {
 
 /* ---- life */
 
-int pd_of_tls_check(struct pd_credentials *credentials, struct pd_error *error)
+int pd_switch_tls_check(struct pd_credentials *credentials, struct pd_error *error)
 {
-    struct pd_credentials_set *set = pd_credentials_hold(credentials);
+    struct pd_credentials_set *set = pd_http_credentials_hold(credentials);
     bool good = set && set->tls.chain_len && set->tls.ca;
 
-    pd_credentials_drop(set);
+    pd_http_credentials_drop(set);
     return good ? 0
                 : pd_fail(error, -PD_E_VALUE,
                           "openflow: tls: needs --tls-cert, --tls-key and --tls-ca");
 }
 
-void pd_of_tls_close(struct pd_of_tls *tls)
+void pd_switch_tls_close(struct pd_of_tls *tls)
 {
     if (!tls) {
         return;
@@ -45,7 +45,7 @@ void pd_of_tls_close(struct pd_of_tls *tls)
     if (tls->shown) {
         gnutls_certificate_free_credentials(tls->shown);
     }
-    pd_credentials_drop(tls->set);
+    pd_http_credentials_drop(tls->set);
     free(tls);
 }
 
@@ -55,7 +55,7 @@ static int prepare(struct pd_of_tls *tls, int fd)
         gnutls_init(&tls->session, GNUTLS_SERVER | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL) < 0) {
         return -ENOMEM;
     }
-    gnutls_certificate_set_retrieve_function3(tls->shown, pd_tls_show);
+    gnutls_certificate_set_retrieve_function3(tls->shown, pd_http_tls_show);
     gnutls_session_set_ptr(tls->session, &tls->set->tls);
     gnutls_transport_set_int(tls->session, fd);
     return gnutls_priority_set_direct(tls->session, PD_TLS_PRIORITIES, NULL) < 0 ||
@@ -64,17 +64,17 @@ static int prepare(struct pd_of_tls *tls, int fd)
                : 0;
 }
 
-int pd_of_tls_open(struct pd_credentials *credentials, int fd, struct pd_of_tls **ret_tls)
+int pd_switch_tls_open(struct pd_credentials *credentials, int fd, struct pd_of_tls **ret_tls)
 {
     struct pd_of_tls *tls = calloc(1, sizeof *tls);
     int err = tls ? 0 : -ENOMEM;
 
     if (!err) {
-        tls->set = pd_credentials_hold(credentials);
+        tls->set = pd_http_credentials_hold(credentials);
         err = prepare(tls, fd);
     }
     if (err) {
-        pd_of_tls_close(tls);
+        pd_switch_tls_close(tls);
     } else {
         *ret_tls = tls;
     }
@@ -90,7 +90,7 @@ static int trust(const struct pd_of_tls *tls, const struct pd_tls *ca, gnutls_x5
     unsigned shown = 0;
     const gnutls_datum_t *der = gnutls_certificate_get_peers(tls->session, &shown);
 
-    return der && shown ? pd_tls_trust(ca, der, shown, PD_TLS_CLIENT, ret_leaf, error)
+    return der && shown ? pd_http_tls_trust(ca, der, shown, PD_TLS_CLIENT, ret_leaf, error)
                         : pd_fail(error, -PD_E_UNAUTHORIZED, "the switch has shown no certificate");
 }
 
@@ -123,14 +123,14 @@ static bool has_role(gnutls_x509_crt_t leaf)
 
     for (unsigned i = 0; subject_part(leaf, GNUTLS_OID_X520_ORGANIZATIONAL_UNIT_NAME, i, unit);
          i++) {
-        if (!pd_role_parse(unit, &role)) {
+        if (!pd_http_role_parse(unit, &role)) {
             return true;
         }
     }
     return false;
 }
 
-int pd_of_tls_shake(struct pd_of_tls *tls, struct pd_error *error)
+int pd_switch_tls_shake(struct pd_of_tls *tls, struct pd_error *error)
 {
     int result = gnutls_handshake(tls->session);
     int err;
@@ -146,7 +146,7 @@ int pd_of_tls_shake(struct pd_of_tls *tls, struct pd_error *error)
                : err;
 }
 
-bool pd_of_tls_names(const struct pd_of_tls *tls, const char *name)
+bool pd_switch_tls_names(const struct pd_of_tls *tls, const char *name)
 {
     char text[NAME_BYTES];
 
@@ -163,10 +163,10 @@ bool pd_of_tls_names(const struct pd_of_tls *tls, const char *name)
     return false;
 }
 
-int pd_of_tls_renew(struct pd_of_tls *tls, struct pd_credentials *credentials,
-                    struct pd_error *error)
+int pd_switch_tls_renew(struct pd_of_tls *tls, struct pd_credentials *credentials,
+                        struct pd_error *error)
 {
-    struct pd_credentials_set *set = pd_credentials_hold(credentials);
+    struct pd_credentials_set *set = pd_http_credentials_hold(credentials);
     gnutls_x509_crt_t leaf;
     int err = 0;
 
@@ -176,17 +176,17 @@ int pd_of_tls_renew(struct pd_of_tls *tls, struct pd_credentials *credentials,
     if (set != tls->set && !err) {
         gnutls_x509_crt_deinit(leaf);
         gnutls_session_set_ptr(tls->session, &set->tls);
-        pd_credentials_drop(tls->set);
+        pd_http_credentials_drop(tls->set);
         tls->set = set;
     } else {
-        pd_credentials_drop(set);
+        pd_http_credentials_drop(set);
     }
     return err;
 }
 
 /* ---- bytes */
 
-bool pd_of_tls_writes(const struct pd_of_tls *tls)
+bool pd_switch_tls_writes(const struct pd_of_tls *tls)
 {
     return gnutls_record_get_direction(tls->session) == 1;
 }
@@ -199,17 +199,17 @@ static ssize_t result_of(ssize_t result)
                                                 : -EAGAIN;
 }
 
-ssize_t pd_of_tls_recv(struct pd_of_tls *tls, void *room, size_t bytes)
+ssize_t pd_switch_tls_recv(struct pd_of_tls *tls, void *room, size_t bytes)
 {
     return result_of(gnutls_record_recv(tls->session, room, bytes));
 }
 
-ssize_t pd_of_tls_send(struct pd_of_tls *tls, const void *data, size_t bytes)
+ssize_t pd_switch_tls_send(struct pd_of_tls *tls, const void *data, size_t bytes)
 {
     return result_of(gnutls_record_send(tls->session, data, bytes));
 }
 
-bool pd_of_tls_pending(const struct pd_of_tls *tls)
+bool pd_switch_tls_pending(const struct pd_of_tls *tls)
 {
     return gnutls_record_check_pending(tls->session) > 0;
 }

@@ -50,9 +50,10 @@ static void say_hello(struct pd_of_session *session)
     of_end(&session->out, start);
 }
 
-void pd_of_session_init(struct pd_of_session *session, const struct pd_switches_settings *settings,
-                        const struct pd_of_events *events, _Atomic uint64_t *counters,
-                        uint64_t now_ns)
+void pd_switch_session_init(struct pd_of_session *session,
+                            const struct pd_switches_settings *settings,
+                            const struct pd_of_events *events, _Atomic uint64_t *counters,
+                            uint64_t now_ns)
 {
     *session = (struct pd_of_session){
         .settings = settings,
@@ -67,9 +68,9 @@ void pd_of_session_init(struct pd_of_session *session, const struct pd_switches_
     say_hello(session);
 }
 
-void pd_of_session_done(struct pd_of_session *session)
+void pd_switch_session_done(struct pd_of_session *session)
 {
-    pd_of_rules_free(session->rules);
+    pd_switch_rules_free(session->rules);
     session->rules = NULL;
     of_buffer_done(&session->in);
     of_buffer_done(&session->out);
@@ -135,7 +136,7 @@ static int hear_features(struct pd_of_session *session, struct of_reader *body)
 
 static void ask_for_flows(struct pd_of_session *session, uint64_t now_ns)
 {
-    pd_of_rules_begin(session->rules);
+    pd_switch_rules_begin(session->rules);
     enter(session, PD_OF_READING, session->settings->check_ms, now_ns);
     size_t start = begin(session, OF_MULTIPART_REQUEST);
     of_write_number(&session->out, OF_MULTIPART_FLOW, 2);
@@ -150,7 +151,8 @@ static void ask_for_flows(struct pd_of_session *session, uint64_t now_ns)
     session->awaited_xid = session->xid;
 }
 
-int pd_of_session_check(struct pd_of_session *session, struct pd_of_rules *rules, uint64_t now_ns)
+int pd_switch_session_check(struct pd_of_session *session, struct pd_of_rules *rules,
+                            uint64_t now_ns)
 {
     session->rules = rules;
     session->round = 1;
@@ -161,7 +163,7 @@ int pd_of_session_check(struct pd_of_session *session, struct pd_of_rules *rules
 static void repair(struct pd_of_session *session, uint32_t changes, uint64_t now_ns)
 {
     size_t before = session->out.bytes;
-    pd_of_rules_repair(session->rules, ++session->xid, &session->out);
+    pd_switch_rules_repair(session->rules, ++session->xid, &session->out);
     session->pending_max = PD_OF_PENDING_MAX + session->out.bytes - before;
     enter(session, PD_OF_REPAIRING, session->settings->check_ms, now_ns);
     say(session, OF_BARRIER_REQUEST);
@@ -173,7 +175,7 @@ static void repair(struct pd_of_session *session, uint32_t changes, uint64_t now
 
 static void flows_read(struct pd_of_session *session, uint64_t now_ns)
 {
-    uint32_t changes = pd_of_rules_count(session->rules, &session->differences);
+    uint32_t changes = pd_switch_rules_count(session->rules, &session->differences);
     pd_of_count(session, PD_SWITCHES_CHECKS, 1);
     if (changes && !session->settings->dry_run && session->round < PD_OF_ROUNDS) {
         repair(session, changes, now_ns);
@@ -181,7 +183,7 @@ static void flows_read(struct pd_of_session *session, uint64_t now_ns)
     }
     session->phase = PD_OF_READY;
     session->events->checked(session, changes);
-    pd_of_rules_free(session->rules);
+    pd_switch_rules_free(session->rules);
     session->rules = NULL;
 }
 
@@ -194,10 +196,10 @@ static int hear_flows(struct pd_of_session *session, struct of_reader *body, uin
         return bad(session);
     }
     while (body->left) {
-        if (pd_of_flow_next(body, &flow)) {
+        if (pd_switch_flow_next(body, &flow)) {
             return bad(session);
         }
-        if (pd_of_rules_see(session->rules, &flow)) {
+        if (pd_switch_rules_see(session->rules, &flow)) {
             return end(session, PD_SWITCHES_NO_ROOM);
         }
     }
@@ -376,8 +378,8 @@ static int hear_messages(struct pd_of_session *session, uint64_t now_ns)
     return over;
 }
 
-int pd_of_session_input(struct pd_of_session *session, const uint8_t *data, size_t bytes,
-                        uint64_t now_ns)
+int pd_switch_session_input(struct pd_of_session *session, const uint8_t *data, size_t bytes,
+                            uint64_t now_ns)
 {
     of_write_bytes(&session->in, data, bytes);
     int over = session->in.error ? check_pending(session) : hear_messages(session, now_ns);
@@ -387,7 +389,7 @@ int pd_of_session_input(struct pd_of_session *session, const uint8_t *data, size
     return over;
 }
 
-int pd_of_session_tick(struct pd_of_session *session, uint64_t now_ns)
+int pd_switch_session_tick(struct pd_of_session *session, uint64_t now_ns)
 {
     uint64_t silent_ns = now_ns - session->heard_ns;
     uint64_t echo_ns = session->settings->echo_ms * PD_NS_PER_MS;
@@ -407,8 +409,8 @@ int pd_of_session_tick(struct pd_of_session *session, uint64_t now_ns)
     return check_pending(session);
 }
 
-int pd_of_session_packet_out(struct pd_of_session *session, uint32_t in_port, uint32_t out_port,
-                             const uint8_t *data, size_t bytes)
+int pd_switch_session_packet_out(struct pd_of_session *session, uint32_t in_port, uint32_t out_port,
+                                 const uint8_t *data, size_t bytes)
 {
     if (session->out.bytes + bytes > session->pending_max) {
         return -PD_E_FULL;

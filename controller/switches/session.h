@@ -60,21 +60,23 @@ struct pd_of_session {
 };
 
 /* Says hello. */
-void pd_of_session_init(struct pd_of_session *session, const struct pd_switches_settings *settings,
-                        const struct pd_of_events *events, _Atomic uint64_t *counters,
-                        uint64_t now_ns);
-void pd_of_session_done(struct pd_of_session *session);
+void pd_switch_session_init(struct pd_of_session *session,
+                            const struct pd_switches_settings *settings,
+                            const struct pd_of_events *events, _Atomic uint64_t *counters,
+                            uint64_t now_ns);
+void pd_switch_session_done(struct pd_of_session *session);
 
 /* All three return 0, or -1 when the session is over. */
-int pd_of_session_input(struct pd_of_session *session, const uint8_t *data, size_t bytes,
-                        uint64_t now_ns);
-int pd_of_session_tick(struct pd_of_session *session, uint64_t now_ns);
+int pd_switch_session_input(struct pd_of_session *session, const uint8_t *data, size_t bytes,
+                            uint64_t now_ns);
+int pd_switch_session_tick(struct pd_of_session *session, uint64_t now_ns);
 /* In the phase PD_OF_READY; takes the rules. */
-int pd_of_session_check(struct pd_of_session *session, struct pd_of_rules *rules, uint64_t now_ns);
+int pd_switch_session_check(struct pd_of_session *session, struct pd_of_rules *rules,
+                            uint64_t now_ns);
 
 /* -PD_E_FULL when too much waits already, -ENOMEM. */
-int pd_of_session_packet_out(struct pd_of_session *session, uint32_t in_port, uint32_t out_port,
-                             const uint8_t *data, size_t bytes);
+int pd_switch_session_packet_out(struct pd_of_session *session, uint32_t in_port, uint32_t out_port,
+                                 const uint8_t *data, size_t bytes);
 
 static inline void pd_of_count(struct pd_of_session *session, enum pd_switches_counter counter,
                                uint64_t by)

@@ -114,7 +114,7 @@ static int start(struct pd_switches *s)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&s->thread, NULL, pd_endpoint_run, s);
+    int failed = pthread_create(&s->thread, NULL, pd_switch_endpoint_run, s);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     s->running = !failed;
     return -failed;
@@ -142,7 +142,7 @@ int pd_switches_open(const struct pd_codec *codec, const struct pd_switches_sett
         return pd_fail(error, -ENOMEM, "openflow: no memory");
     }
     init(s, codec, settings);
-    int failed = pd_endpoint_listen(s, error);
+    int failed = pd_switch_endpoint_listen(s, error);
     if (failed) {
         goto out;
     }
@@ -203,7 +203,7 @@ void pd_switches_close(struct pd_switches *switches)
         close(s->wake);
     }
     for (unsigned i = 0; i < s->listeners_len; i++) {
-        pd_listen_close(&s->listeners[i].listener);
+        pd_http_listen_close(&s->listeners[i].listener);
     }
     free_tables(s);
     pthread_mutex_destroy(&s->lock);

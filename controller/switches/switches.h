@@ -148,7 +148,7 @@ struct pd_switches_settings {
 struct pd_switches;
 
 /* Is it a list of addresses to listen at? *ret_tls: one of them needs credentials. -PD_E_VALUE. */
-int pd_endpoint_check(const char *listen, bool *ret_tls, struct pd_error *error);
+int pd_switch_endpoint_check(const char *listen, bool *ret_tls, struct pd_error *error);
 
 /* Listens and starts the thread. The codec outlives it. -PD_E_VALUE, -ENOMEM or -errno. */
 int pd_switches_open(const struct pd_codec *codec, const struct pd_switches_settings *settings,

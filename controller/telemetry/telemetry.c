@@ -97,7 +97,7 @@ static int save(const char *text, struct pd_error *error)
 {
     json_t *document =
         json_pack("{s:i, s:o}", "version", FILE_VERSION, "plan", json_loads(text, 0, NULL));
-    int err = document ? pd_state_write(own.file, document, error)
+    int err = document ? pd_daemon_state_write(own.file, document, error)
                        : pd_fail(error, -ENOMEM, "no memory for the plan");
 
     json_decref(document);
@@ -109,7 +109,7 @@ static int load(struct pd_error *error)
 {
     json_t *document = NULL;
     char *text = NULL;
-    int err = pd_state_read(own.file, FILE_VERSION, 2 * PLAN_BYTES_MAX, &document, error);
+    int err = pd_daemon_state_read(own.file, FILE_VERSION, 2 * PLAN_BYTES_MAX, &document, error);
 
     if (!err && document) {
         err = parse(json_object_get(document, "plan"), &text, error);
@@ -232,7 +232,7 @@ static void run(struct errand *errand)
                                               .cancelled = &own.controller->stopping};
 
     for (size_t i = 0; peers && i < errand->len; i++) {
-        const size_t at = pd_inventory_find(errand->inventory, errand->hosts[i].id);
+        const size_t at = pd_controller_inventory_find(errand->inventory, errand->hosts[i].id);
         peers[i] = (struct pd_fanout_peer){.url = errand->inventory->hosts[at].url,
                                            .body = errand->body,
                                            .body_bytes = errand->body ? strlen(errand->body) : 0};
@@ -260,7 +260,7 @@ static void choose(struct errand *errand, bool all)
 /* With `change` held. */
 static void go_round(void)
 {
-    struct errand errand = {.inventory = pd_hosts_inventory(own.controller->hosts)};
+    struct errand errand = {.inventory = pd_controller_hosts_inventory(own.controller->hosts)};
     char *body = NULL;
 
     pthread_mutex_lock(&own.lock);
@@ -283,7 +283,7 @@ static void go_round(void)
     }
     free(errand.hosts);
     free(body);
-    pd_inventory_free(errand.inventory);
+    pd_controller_inventory_free(errand.inventory);
 }
 
 /* ---- the thread */
@@ -389,7 +389,7 @@ static int give(struct pd_answer *answer, struct pd_problem *problem, json_t *do
     if (!document) {
         return pd_fail(&problem->error, -ENOMEM, "no memory for the answer");
     }
-    pd_answer_json(answer, 200, answer->type, document);
+    pd_http_answer_json(answer, 200, answer->type, document);
     return 0;
 }
 
@@ -413,8 +413,8 @@ static json_t *host_json(const struct host *host)
     const char *state = current ? "current" : *host->reason ? "failed" : "pending";
 
     return json_pack("{s:I, s:s, s:o, s:o}", "id", (json_int_t)host->id, "state", state, "hash",
-                     *host->hash ? pd_text_json(host->hash) : json_null(), "reason",
-                     pd_text_json(current ? "" : host->reason));
+                     *host->hash ? pd_http_text_json(host->hash) : json_null(), "reason",
+                     pd_http_text_json(current ? "" : host->reason));
 }
 
 static int get_status(void *daemon, struct pd_call *call, struct pd_answer *answer,

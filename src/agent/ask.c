@@ -35,7 +35,7 @@ static int write_answer(void *context, const char *bytes, size_t len)
     if (pd_clock_monotonic_ns() > ask->host.deadline_ns) {
         return -PD_E_DEADLINE;
     }
-    return pd_answer_write(ask->answer, bytes, len);
+    return pd_http_answer_write(ask->answer, bytes, len);
 }
 
 static int choose_form(struct ask *ask, const struct pd_http_request *http, struct pd_error *error)
@@ -46,8 +46,8 @@ static int choose_form(struct ask *ask, const struct pd_http_request *http, stru
         [PD_EXECUTE_PARTIAL] = PD_EXECUTE_PARTIAL_TYPE,
     };
     size_t form = 0;
-    int err = pd_accept_choose(http->accept, types, pd_document_query(&ask->document) ? 3 : 1,
-                               &form, error);
+    int err = pd_http_accept_choose(http->accept, types,
+                                    pd_query_document_query(&ask->document) ? 3 : 1, &form, error);
 
     if (!err) {
         ask->form = (enum pd_execute_form)form;
@@ -68,10 +68,10 @@ static int answer_query(struct ask *ask, const struct pd_query *query, struct pd
         return err;
     }
     err = ask->form == PD_EXECUTE_PARTIAL
-              ? pd_local_partial(agent, query, ask->begun_ns, &sink, error)
-              : pd_local_answer(agent, query,
-                                ask->form == PD_EXECUTE_NDJSON ? PD_FORM_NDJSON : PD_FORM_JSON,
-                                &sink, ask->answer, error);
+              ? pd_agent_local_partial(agent, query, ask->begun_ns, &sink, error)
+              : pd_agent_local_answer(
+                    agent, query, ask->form == PD_EXECUTE_NDJSON ? PD_FORM_NDJSON : PD_FORM_JSON,
+                    &sink, ask->answer, error);
     pd_daemon_admission_give(agent->query_turns, ask->host.client);
     return err;
 }
@@ -79,13 +79,13 @@ static int answer_query(struct ask *ask, const struct pd_query *query, struct pd
 static int answer_alone(struct ask *ask, struct pd_error *error)
 {
     struct pd_question_run run = {.document = &ask->document, .host = &ask->host.host};
-    const struct pd_query *query = pd_document_query(&ask->document);
+    const struct pd_query *query = pd_query_document_query(&ask->document);
     json_t *answer;
     int err = query ? answer_query(ask, query, error)
                     : ask->document.question->local(&run, &answer, error);
 
     if (!err && !query) {
-        pd_answer_json(ask->answer, 200, ask->answer->type, answer);
+        pd_http_answer_json(ask->answer, 200, ask->answer->type, answer);
     }
     return err;
 }
@@ -131,7 +131,7 @@ static int answer_tree(struct ask *ask, struct pd_error *error)
 static int finish(const struct ask *ask, int err, struct pd_error *error)
 {
     if (!err) {
-        err = pd_answer_finish(ask->answer);
+        err = pd_http_answer_finish(ask->answer);
     }
     if (err == -PD_E_DEADLINE && error->code != err) {
         return pd_fail(error, err, "the deadline passed before the answer was whole");
@@ -162,8 +162,8 @@ static int read_deadline(struct ask *ask, const struct pd_request *request,
     return err;
 }
 
-int pd_rest_question(struct pd_agent *agent, const struct pd_request *request,
-                     struct pd_answer *answer, struct pd_problem *problem)
+int pd_agent_rest_question(struct pd_agent *agent, const struct pd_request *request,
+                           struct pd_answer *answer, struct pd_problem *problem)
 {
     struct pd_error *error = &problem->error;
     struct ask ask;
@@ -252,7 +252,7 @@ static int read_question(struct ask *ask, const struct pd_request *request, stru
     int err = read_deadline(ask, request, json_object_get(request->body, "deadline_ms"), error);
 
     if (!err) {
-        err = pd_document_parse(request->body, others, &ask->document, error);
+        err = pd_query_document_parse(request->body, others, &ask->document, error);
     }
     if (!err) {
         err =
@@ -276,8 +276,8 @@ static int read_question(struct ask *ask, const struct pd_request *request, stru
     return err ? err : choose_form(ask, request->http, error);
 }
 
-int pd_rest_query(struct pd_agent *agent, const struct pd_request *request,
-                  struct pd_answer *answer, struct pd_problem *problem)
+int pd_agent_rest_query(struct pd_agent *agent, const struct pd_request *request,
+                        struct pd_answer *answer, struct pd_problem *problem)
 {
     struct pd_error *error = &problem->error;
     struct ask ask;
@@ -289,7 +289,7 @@ int pd_rest_query(struct pd_agent *agent, const struct pd_request *request,
         err = ask.forest.trees_len ? answer_tree(&ask, error) : answer_alone(&ask, error);
         err = finish(&ask, err, error);
     }
-    pd_document_done(&ask.document);
+    pd_query_document_done(&ask.document);
     pd_fleet_order_done(&ask.order);
     pd_fleet_forest_done(&ask.forest);
     return err;

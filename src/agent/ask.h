@@ -12,7 +12,7 @@
  *
  * Thread safety: any number of threads at once. */
 
-/* /v1/NAME, request->document. POST /v1/query is pd_rest_query of the table of routes. */
-pd_rest_handler pd_rest_question;
+/* /v1/NAME, request->document. POST /v1/query is pd_agent_rest_query of the table of routes. */
+pd_rest_handler pd_agent_rest_question;
 
 #endif

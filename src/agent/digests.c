@@ -106,7 +106,7 @@ static void forget_all(struct pd_digests *digests)
     }
 }
 
-void pd_digests_free(struct pd_digests *digests)
+void pd_agent_digests_free(struct pd_digests *digests)
 {
     if (!digests) {
         return;
@@ -150,9 +150,9 @@ static int take_plan(struct pd_digests *digests, struct pd_pint_plan *plan)
     return err;
 }
 
-int pd_digests_new(const char *topology_file, struct pd_pint_plan *plan, uint64_t flows_max,
-                   struct pd_agent_counters *counters, struct pd_alarms *alarms,
-                   struct pd_digests **ret_digests, struct pd_error *error)
+int pd_agent_digests_new(const char *topology_file, struct pd_pint_plan *plan, uint64_t flows_max,
+                         struct pd_agent_counters *counters, struct pd_alarms *alarms,
+                         struct pd_digests **ret_digests, struct pd_error *error)
 {
     struct pd_digests *digests = calloc(1, sizeof *digests);
     int err = digests ? 0 : pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
@@ -167,7 +167,7 @@ int pd_digests_new(const char *topology_file, struct pd_pint_plan *plan, uint64_
         err = err ? pd_fail(error, err, "%s", pd_error_text(err)) : 0;
     }
     if (err) {
-        pd_digests_free(digests);
+        pd_agent_digests_free(digests);
         return err;
     }
     digests->counters = counters;
@@ -180,17 +180,17 @@ int pd_digests_new(const char *topology_file, struct pd_pint_plan *plan, uint64_
 
 /* ---- another plan */
 
-void pd_digests_offer(struct pd_digests *digests, struct pd_pint_plan *plan)
+void pd_agent_digests_offer(struct pd_digests *digests, struct pd_pint_plan *plan)
 {
     pd_pint_plan_free(atomic_exchange(&digests->offered, plan));
 }
 
-bool pd_digests_offered(struct pd_digests *digests)
+bool pd_agent_digests_offered(struct pd_digests *digests)
 {
     return digests && atomic_load_explicit(&digests->offered, memory_order_relaxed);
 }
 
-void pd_digests_change(struct pd_digests *digests)
+void pd_agent_digests_change(struct pd_digests *digests)
 {
     struct pd_pint_plan *plan = atomic_exchange(&digests->offered, NULL);
 
@@ -206,7 +206,7 @@ void pd_digests_change(struct pd_digests *digests)
 }
 
 /* Asks the clock only while a plan settles. */
-bool pd_digests_settling(const struct pd_digests *digests)
+bool pd_agent_digests_settling(const struct pd_digests *digests)
 {
     const uint64_t until_ns = atomic_load_explicit(&digests->aside_until_ns, memory_order_relaxed);
 
@@ -215,7 +215,7 @@ bool pd_digests_settling(const struct pd_digests *digests)
 
 static bool is_aside(struct pd_digests *digests)
 {
-    if (!pd_digests_settling(digests)) {
+    if (!pd_agent_digests_settling(digests)) {
         atomic_store_explicit(&digests->aside_until_ns, 0, memory_order_relaxed);
         return !digests->plan;
     }
@@ -403,8 +403,8 @@ static void on_frame(void *context, const struct pd_packet *packet, const uint8_
     }
 }
 
-const struct pd_intake_tap *pd_digests_tap(struct pd_digests *digests,
-                                           const struct pd_intake_tap *next)
+const struct pd_intake_tap *pd_agent_digests_tap(struct pd_digests *digests,
+                                                 const struct pd_intake_tap *next)
 {
     atomic_store_explicit(&digests->wanted, true, memory_order_relaxed);
     digests->next = next;
@@ -518,8 +518,8 @@ static void split_part(struct pd_digests *digests, struct flow *flow, size_t num
     }
 }
 
-void pd_digests_split(struct pd_digests *digests, const struct pd_trajectory_record *record,
-                      bool take, bool columns, pd_digests_give *give, void *context)
+void pd_agent_digests_split(struct pd_digests *digests, const struct pd_trajectory_record *record,
+                            bool take, bool columns, pd_digests_give *give, void *context)
 {
     const struct splitting splitting = {record, take, columns, give, context};
     struct pd_trajectory_record rest = *record;
@@ -543,9 +543,10 @@ void pd_digests_split(struct pd_digests *digests, const struct pd_trajectory_rec
     }
 }
 
-void pd_digests_visit(void *walk, const struct pd_trajectory_record *record)
+void pd_agent_digests_visit(void *walk, const struct pd_trajectory_record *record)
 {
     const struct pd_digests_walk *asked = walk;
 
-    pd_digests_split(asked->digests, record, false, asked->columns, asked->give, asked->context);
+    pd_agent_digests_split(asked->digests, record, false, asked->columns, asked->give,
+                           asked->context);
 }

@@ -22,9 +22,9 @@
  *
  * A walk that the topology does not have is named in an alarm as soon as it is known.
  *
- * Another plan comes by pd_digests_offer, from any thread. The intake's thread lets all records go
- * that are of the one before, and takes it over; digests of its first settle_ms are left aside,
- * since switches may still write by the plan before, and counted.
+ * Another plan comes by pd_agent_digests_offer, from any thread. The intake's thread lets all
+ * records go that are of the one before, and takes it over; digests of its first settle_ms are left
+ * aside, since switches may still write by the plan before, and counted.
  *
  * Digests that fit no walk at all, while others fit none either, are not the plan's: that raises an
  * alarm.
@@ -39,21 +39,21 @@ struct pd_pint_plan;
 
 /* `flows_max`: of flows at a time; packets of more are counted and without a path. `plan` is the
  * digests' from then on, also after an error; NULL: none yet, all digests are left aside. */
-int pd_digests_new(const char *topology_file, struct pd_pint_plan *plan, uint64_t flows_max,
-                   struct pd_agent_counters *counters, struct pd_alarms *alarms,
-                   struct pd_digests **ret_digests, struct pd_error *error);
-void pd_digests_free(struct pd_digests *digests); /* NULL is fine */
+int pd_agent_digests_new(const char *topology_file, struct pd_pint_plan *plan, uint64_t flows_max,
+                         struct pd_agent_counters *counters, struct pd_alarms *alarms,
+                         struct pd_digests **ret_digests, struct pd_error *error);
+void pd_agent_digests_free(struct pd_digests *digests); /* NULL is fine */
 
 /* Another plan, the digests' from now on. Any thread; of several the last one counts. */
-void pd_digests_offer(struct pd_digests *digests, struct pd_pint_plan *plan);
+void pd_agent_digests_offer(struct pd_digests *digests, struct pd_pint_plan *plan);
 /* The intake's thread: is there one? Then it lets all records go and takes it over. NULL: no. */
-bool pd_digests_offered(struct pd_digests *digests);
-void pd_digests_change(struct pd_digests *digests);
-bool pd_digests_settling(const struct pd_digests *digests); /* any thread; relaxed */
+bool pd_agent_digests_offered(struct pd_digests *digests);
+void pd_agent_digests_change(struct pd_digests *digests);
+bool pd_agent_digests_settling(const struct pd_digests *digests); /* any thread; relaxed */
 
 /* What the intake is to call for each frame; it calls `next` (may be NULL), too. */
-const struct pd_intake_tap *pd_digests_tap(struct pd_digests *digests,
-                                           const struct pd_intake_tap *next);
+const struct pd_intake_tap *pd_agent_digests_tap(struct pd_digests *digests,
+                                                 const struct pd_intake_tap *next);
 
 /* A part of a record, with its further columns (tib/record.h; NULL: none) until the call returns.
  */
@@ -62,8 +62,8 @@ typedef void pd_digests_give(void *context, const struct pd_trajectory_record *r
 
 /* Calls `give` for each part of a record; without digests (NULL), for the record. `take`: its
  * packets are not told again. `columns`: what hops measured is told, too. */
-void pd_digests_split(struct pd_digests *digests, const struct pd_trajectory_record *record,
-                      bool take, bool columns, pd_digests_give *give, void *context);
+void pd_agent_digests_split(struct pd_digests *digests, const struct pd_trajectory_record *record,
+                            bool take, bool columns, pd_digests_give *give, void *context);
 
 /* The same for a walk over live records. */
 struct pd_digests_walk {
@@ -72,6 +72,6 @@ struct pd_digests_walk {
     pd_digests_give *give;
     void *context;
 };
-void pd_digests_visit(void *walk, const struct pd_trajectory_record *record);
+void pd_agent_digests_visit(void *walk, const struct pd_trajectory_record *record);
 
 #endif

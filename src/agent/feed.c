@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 
-int pd_feed_init(struct pd_feed *feed)
+int pd_agent_feed_init(struct pd_feed *feed)
 {
     memset(feed, 0, sizeof *feed);
     feed->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -24,7 +24,7 @@ int pd_feed_init(struct pd_feed *feed)
     return feed->items ? 0 : -ENOMEM;
 }
 
-void pd_feed_done(struct pd_feed *feed)
+void pd_agent_feed_done(struct pd_feed *feed)
 {
     if (feed->wake_fd >= 0) {
         close(feed->wake_fd);
@@ -34,7 +34,7 @@ void pd_feed_done(struct pd_feed *feed)
     feed->wake_fd = -1;
 }
 
-void pd_feed_want(struct pd_feed *feed, unsigned mask)
+void pd_agent_feed_want(struct pd_feed *feed, unsigned mask)
 {
     atomic_store_explicit(&feed->wanted, mask, memory_order_relaxed);
 }
@@ -46,8 +46,8 @@ static void count(_Atomic uint64_t *counter)
                           memory_order_relaxed);
 }
 
-void pd_feed_give(struct pd_feed *feed, enum pd_trigger trigger,
-                  const struct pd_trajectory_record *record)
+void pd_agent_feed_give(struct pd_feed *feed, enum pd_trigger trigger,
+                        const struct pd_trajectory_record *record)
 {
     struct pd_feed_item *item = &feed->items[feed->write % PD_FEED_LEN];
 
@@ -63,24 +63,24 @@ void pd_feed_give(struct pd_feed *feed, enum pd_trigger trigger,
     feed->write++;
     count(&feed->given);
     if (feed->write - atomic_load_explicit(&feed->written, memory_order_relaxed) >= PD_FEED_BATCH) {
-        pd_feed_flush(feed);
+        pd_agent_feed_flush(feed);
     }
 }
 
 /* Either the taker sees what was written before it falls asleep, or it is seen asleep here: both
  * sides store first and load then, in one order for all (sequentially consistent). */
-void pd_feed_flush(struct pd_feed *feed)
+void pd_agent_feed_flush(struct pd_feed *feed)
 {
     if (!feed || feed->write == atomic_load_explicit(&feed->written, memory_order_relaxed)) {
         return;
     }
     atomic_store(&feed->written, feed->write);
     if (atomic_load(&feed->asleep) && atomic_exchange(&feed->asleep, false)) {
-        pd_feed_wake(feed);
+        pd_agent_feed_wake(feed);
     }
 }
 
-void pd_feed_wake(struct pd_feed *feed)
+void pd_agent_feed_wake(struct pd_feed *feed)
 {
     eventfd_write(feed->wake_fd, 1);
 }
@@ -100,8 +100,8 @@ static void sleep_until(struct pd_feed *feed, uint64_t read, uint64_t deadline_n
     atomic_store(&feed->asleep, false);
 }
 
-size_t pd_feed_take(struct pd_feed *feed, struct pd_feed_item *ret_items, size_t max,
-                    uint64_t deadline_ns)
+size_t pd_agent_feed_take(struct pd_feed *feed, struct pd_feed_item *ret_items, size_t max,
+                          uint64_t deadline_ns)
 {
     uint64_t at = atomic_load_explicit(&feed->read, memory_order_relaxed);
     size_t n = 0;

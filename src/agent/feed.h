@@ -41,8 +41,8 @@ struct pd_feed {
     _Alignas(64) _Atomic uint64_t given, dropped; /* counters; relaxed */
 };
 
-int pd_feed_init(struct pd_feed *feed); /* 0 or -errno */
-void pd_feed_done(struct pd_feed *feed);
+int pd_agent_feed_init(struct pd_feed *feed); /* 0 or -errno */
+void pd_agent_feed_done(struct pd_feed *feed);
 
 static inline bool pd_feed_wanted(const struct pd_feed *feed, enum pd_trigger trigger)
 {
@@ -50,17 +50,17 @@ static inline bool pd_feed_wanted(const struct pd_feed *feed, enum pd_trigger tr
 }
 
 /* Of the triggers in `mask` records are wanted from now on. */
-void pd_feed_want(struct pd_feed *feed, unsigned mask);
+void pd_agent_feed_want(struct pd_feed *feed, unsigned mask);
 
 /* The writer: one record that is wanted; then, when it has no more for now, flush. */
-void pd_feed_give(struct pd_feed *feed, enum pd_trigger trigger,
-                  const struct pd_trajectory_record *record);
-void pd_feed_flush(struct pd_feed *feed); /* NULL is fine */
+void pd_agent_feed_give(struct pd_feed *feed, enum pd_trigger trigger,
+                        const struct pd_trajectory_record *record);
+void pd_agent_feed_flush(struct pd_feed *feed); /* NULL is fine */
 
 /* Up to `max` items; sleeps for the first one until `deadline_ns` (monotonic) or until somebody
  * wakes, then returns 0. */
-size_t pd_feed_take(struct pd_feed *feed, struct pd_feed_item *ret_items, size_t max,
-                    uint64_t deadline_ns);
-void pd_feed_wake(struct pd_feed *feed);
+size_t pd_agent_feed_take(struct pd_feed *feed, struct pd_feed_item *ret_items, size_t max,
+                          uint64_t deadline_ns);
+void pd_agent_feed_wake(struct pd_feed *feed);
 
 #endif

@@ -29,7 +29,7 @@ static void tell(struct pd_intake_log *log, const struct pd_intake_status *statu
     }
 }
 
-void pd_intake_log_look(struct pd_intake_log *log, const struct pd_intake_status *status)
+void pd_agent_intake_log_look(struct pd_intake_log *log, const struct pd_intake_status *status)
 {
     uint64_t now_ns;
 
@@ -42,7 +42,7 @@ void pd_intake_log_look(struct pd_intake_log *log, const struct pd_intake_status
     }
 }
 
-void pd_intake_log_refused(const struct pd_intake_status *status)
+void pd_agent_intake_log_refused(const struct pd_intake_status *status)
 {
     char reasons[PD_PACKET_VERDICT_COUNT * 48] = "";
     uint64_t refused = 0;

@@ -16,10 +16,10 @@ struct pd_intake_log {
 /* Tells when the intake has begun to wait, waits for something else, or runs again: at most once a
  * second, so that an interface that goes up and down all day fills no disk, and then what holds at
  * that time. To be called again and again. */
-void pd_intake_log_look(struct pd_intake_log *log, const struct pd_intake_status *status);
+void pd_agent_intake_log_look(struct pd_intake_log *log, const struct pd_intake_status *status);
 
 /* Frames that became part of no record, by reason: who gave a file and no address has no other
  * place to see them. */
-void pd_intake_log_refused(const struct pd_intake_status *status);
+void pd_agent_intake_log_refused(const struct pd_intake_status *status);
 
 #endif

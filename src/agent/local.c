@@ -19,10 +19,10 @@ static int open_live(struct pd_agent *agent, const struct pd_query *query,
     int err;
 
     if (!traces) {
-        return pd_pipeline_snapshot(agent->pipeline, query, ret_snapshot);
+        return pd_agent_pipeline_snapshot(agent->pipeline, query, ret_snapshot);
     }
     pd_tracer_hold(agent->tracer);
-    err = pd_pipeline_snapshot(agent->pipeline, query, ret_snapshot);
+    err = pd_agent_pipeline_snapshot(agent->pipeline, query, ret_snapshot);
     if (!err) {
         pd_tracer_visit(agent->tracer, &filter->flow, filter->from_us, filter->to_us,
                         pd_agent_snapshot_trace, *ret_snapshot);
@@ -35,8 +35,8 @@ static int open_live(struct pd_agent *agent, const struct pd_query *query,
     return err;
 }
 
-int pd_local_open(struct pd_agent *agent, const struct pd_query *query,
-                  struct pd_agent_snapshot **ret_snapshot, struct pd_error *error)
+int pd_agent_local_open(struct pd_agent *agent, const struct pd_query *query,
+                        struct pd_agent_snapshot **ret_snapshot, struct pd_error *error)
 {
     struct pd_agent_snapshot *snapshot;
     int err;
@@ -81,25 +81,25 @@ static int answer_anew(struct pd_agent *agent, const struct pd_query *query,
                               &complete, error);
     bool keep = answer && complete && pd_clock_thread_ns() - begun_ns >= KEEP_NS;
 
-    if (!err && keep && !pd_answer_finish(answer)) {
-        pd_response_cache_keep(agent->again, query, form, version, answer);
+    if (!err && keep && !pd_http_answer_finish(answer)) {
+        pd_agent_response_cache_keep(agent->again, query, form, version, answer);
     }
     return count_incomplete(agent, err, complete);
 }
 
-int pd_local_answer(struct pd_agent *agent, const struct pd_query *query, enum pd_query_form form,
-                    const struct pd_query_sink *sink, struct pd_answer *answer,
-                    struct pd_error *error)
+int pd_agent_local_answer(struct pd_agent *agent, const struct pd_query *query,
+                          enum pd_query_form form, const struct pd_query_sink *sink,
+                          struct pd_answer *answer, struct pd_error *error)
 {
     struct pd_agent_snapshot *snapshot;
-    int err = pd_local_open(agent, query, &snapshot, error);
+    int err = pd_agent_local_open(agent, query, &snapshot, error);
 
     if (err) {
         return err;
     }
     /* With live records the answer changes with every packet. */
     uint64_t version = snapshot->rows_len ? 0 : pd_tib_version(snapshot->tib);
-    if (answer && pd_response_cache_find(agent->again, query, form, version, answer)) {
+    if (answer && pd_agent_response_cache_find(agent->again, query, form, version, answer)) {
         pd_count(&agent->counters.queries_again, 1);
     } else {
         err = answer_anew(agent, query, form, snapshot, version, sink, answer, error);
@@ -108,12 +108,12 @@ int pd_local_answer(struct pd_agent *agent, const struct pd_query *query, enum p
     return err;
 }
 
-int pd_local_partial(struct pd_agent *agent, const struct pd_query *query, uint64_t begun_ns,
-                     const struct pd_query_sink *sink, struct pd_error *error)
+int pd_agent_local_partial(struct pd_agent *agent, const struct pd_query *query, uint64_t begun_ns,
+                           const struct pd_query_sink *sink, struct pd_error *error)
 {
     struct pd_agent_snapshot *snapshot;
     bool complete = false;
-    int err = pd_local_open(agent, query, &snapshot, error);
+    int err = pd_agent_local_open(agent, query, &snapshot, error);
 
     if (err) {
         return err;
@@ -150,9 +150,9 @@ static int visit_snapshot(struct pd_agent_snapshot *snapshot, const struct pd_qu
     return err;
 }
 
-int pd_local_scan(struct pd_agent *agent, const struct pd_question_scan *scan,
-                  int (*visit)(void *visitor, const struct pd_tib_record *records, size_t n),
-                  void *visitor, bool *ret_complete, struct pd_error *error)
+int pd_agent_local_scan(struct pd_agent *agent, const struct pd_question_scan *scan,
+                        int (*visit)(void *visitor, const struct pd_tib_record *records, size_t n),
+                        void *visitor, bool *ret_complete, struct pd_error *error)
 {
     struct pd_query *query = malloc(sizeof *query);
     struct pd_agent_snapshot *snapshot;
@@ -170,7 +170,7 @@ int pd_local_scan(struct pd_agent *agent, const struct pd_question_scan *scan,
         pd_path_copy(&query->path, scan->filter->path);
         query->given |= 1U << PD_QUERY_PARAM_PATH;
     }
-    err = pd_local_open(agent, query, &snapshot, error);
+    err = pd_agent_local_open(agent, query, &snapshot, error);
     free(query);
     if (err) {
         return err;

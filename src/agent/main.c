@@ -54,7 +54,7 @@ static void print_help(void)
     puts("Usage: pathdumpd --topology FILE --intake KIND:WHAT --tib DIR [FLAG …]\n"
          "Keeps record of the paths that packets took to this host, and answers queries about "
          "them.\n");
-    pd_options_help(pd_settings_table(), stdout);
+    pd_options_help(pd_agent_settings_table(), stdout);
     puts("\nExit status: 0 done, 1 failed, 2 wrong usage. pathdumpd(8) says more.");
 }
 
@@ -67,31 +67,32 @@ static int open_all(struct daemon *daemon, struct pd_error *error)
     struct pd_agent *agent = &daemon->agent;
     int err;
 
-    pd_signals_hold();
+    pd_daemon_signals_hold();
     agent->settings = &daemon->settings;
     agent->started_ns = pd_clock_monotonic_ns();
     if (gethostname(agent->host, sizeof agent->host - 1)) {
         agent->host[0] = '\0';
     }
-    err = pd_credentials_new(&daemon->settings.common.credentials, &agent->credentials, error);
+    err = pd_http_credentials_new(&daemon->settings.common.credentials, &agent->credentials, error);
     if (!err && daemon->settings.listen) {
         err = pd_daemon_open_listen(&daemon->settings.common, daemon->settings.listen,
                                     &daemon->listener, error);
     }
     if (!err) {
-        err = pd_parts_open(&daemon->parts, pd_settings_joined(), &daemon->settings, error);
+        err = pd_daemon_parts_open(&daemon->parts, pd_agent_settings_joined(), &daemon->settings,
+                                   error);
     }
-    return err ? err : pd_signals_open(&daemon->signal_fd, error);
+    return err ? err : pd_daemon_signals_open(&daemon->signal_fd, error);
 }
 
 static int start_all(struct daemon *daemon, struct pd_error *error)
 {
-    int err = pd_parts_start(&daemon->parts, error);
+    int err = pd_daemon_parts_start(&daemon->parts, error);
 
     if (err || !daemon->settings.listen) {
         return err;
     }
-    struct pd_http_service service = pd_rest_service(&daemon->agent);
+    struct pd_http_service service = pd_agent_rest_service(&daemon->agent);
     service.credentials = daemon->agent.credentials;
     service.allowed_hosts = daemon->settings.common.allowed_host;
     service.answer_budget_bytes = daemon->settings.common.answer_budget_bytes;
@@ -113,7 +114,7 @@ static void announce(struct daemon *daemon)
     pd_log(PD_LOG_INFO, MODULE, NULL, "pathdumpd %s serves %s, intake %s, store %s", PD_VERSION,
            where, intakes, pd_tib_shown(daemon->settings.tib, tib));
     snprintf(state, sizeof state, "READY=1\nSTATUS=serving %.150s", where);
-    pd_notify(state);
+    pd_daemon_notify(state);
 }
 
 /* ---- at work ---- */
@@ -128,39 +129,39 @@ static int reload_model(struct daemon *daemon, const struct pd_settings *wanted,
                         struct pd_error *error)
 {
     struct pd_model *model;
-    int err = pd_model_load(wanted->topology, &model, error);
+    int err = pd_agent_model_load(wanted->topology, &model, error);
 
     if (err) {
         return err;
     }
-    pd_model_hold(model);
-    err = pd_pipeline_model(daemon->agent.pipeline, model, error);
+    pd_agent_model_hold(model);
+    err = pd_agent_pipeline_model(daemon->agent.pipeline, model, error);
     if (!err) {
         pd_installed_model(daemon->agent.installed, model);
-        pd_packet_logs_model(daemon->agent.logs, model);
+        pd_log_packet_logs_model(daemon->agent.logs, model);
         pd_agent_traces_model(&daemon->agent, model);
         pd_agent_poor_model(&daemon->agent, model);
     }
-    pd_model_free(model);
+    pd_agent_model_free(model);
     return err;
 }
 
 static int reload_checked(struct daemon *daemon, struct pd_settings *wanted, struct pd_error *error)
 {
     struct pd_credentials_set *set = NULL;
-    int err = pd_settings_check(wanted, error);
+    int err = pd_agent_settings_check(wanted, error);
 
     if (!err) {
-        err = pd_credentials_read(daemon->agent.credentials, &wanted->common.credentials, &set,
-                                  error);
+        err = pd_http_credentials_read(daemon->agent.credentials, &wanted->common.credentials, &set,
+                                       error);
     }
     if (!err) {
         err = reload_model(daemon, wanted, error);
     }
     if (err) {
-        pd_credentials_drop(set);
+        pd_http_credentials_drop(set);
     } else {
-        pd_credentials_put(daemon->agent.credentials, set);
+        pd_http_credentials_put(daemon->agent.credentials, set);
         pd_http_reload(daemon->http);
     }
     return err;
@@ -174,34 +175,34 @@ static void reload(struct daemon *daemon)
     bool usage;
     int err;
 
-    pd_notify_reloading();
-    err = pd_settings_load(daemon->argc, daemon->argv, &wanted, &usage, &error);
+    pd_daemon_notify_reloading();
+    err = pd_agent_settings_load(daemon->argc, daemon->argv, &wanted, &usage, &error);
     if (!err) {
         err = reload_checked(daemon, &wanted, &error);
         if (err) {
-            pd_settings_done(&wanted);
+            pd_agent_settings_done(&wanted);
         }
     }
     if (err) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "not reloaded, all stays as it was: %s", error.text);
         pd_count(&daemon->agent.counters.reloads_failed, 1);
     } else {
-        pd_settings_compare(&daemon->settings, &wanted, warn_restart);
+        pd_agent_settings_compare(&daemon->settings, &wanted, warn_restart);
         pd_log_set_level(wanted.common.log_level);
         pd_tib_retain(daemon->agent.tib, wanted.retention_bytes, wanted.retention_age_s);
-        pd_settings_done(&daemon->settings);
+        pd_agent_settings_done(&daemon->settings);
         daemon->settings = wanted;
-        pd_parts_reload(&daemon->parts);
+        pd_daemon_parts_reload(&daemon->parts);
         pd_log(PD_LOG_INFO, MODULE, NULL, "configuration, topology and credentials reloaded");
         pd_count(&daemon->agent.counters.reloads, 1);
     }
-    pd_notify("READY=1");
+    pd_daemon_notify("READY=1");
 }
 
 /* Returns whether one of the signals ends the daemon. */
 static bool take_signals(struct daemon *daemon)
 {
-    struct pd_signals_taken taken = pd_signals_take(daemon->signal_fd);
+    struct pd_signals_taken taken = pd_daemon_signals_take(daemon->signal_fd);
 
     if (taken.reload) {
         reload(daemon);
@@ -213,8 +214,8 @@ static bool take_signals(struct daemon *daemon)
 static void feed_watchdog(const struct daemon *daemon)
 {
     if (daemon->watchdog_ns &&
-        pd_clock_monotonic_ns() - pd_pipeline_alive_ns(daemon->agent.pipeline) < STALLED_NS) {
-        pd_notify("WATCHDOG=1");
+        pd_clock_monotonic_ns() - pd_agent_pipeline_alive_ns(daemon->agent.pipeline) < STALLED_NS) {
+        pd_daemon_notify("WATCHDOG=1");
     }
 }
 
@@ -223,7 +224,7 @@ static void tell_intake_end(struct daemon *daemon)
     struct pd_pipeline_status status;
     const char *what = "all of it";
 
-    pd_pipeline_status(daemon->agent.pipeline, &status);
+    pd_agent_pipeline_status(daemon->agent.pipeline, &status);
     if (status.intake.state == PD_INTAKE_FAILED) {
         what = "what was counted before";
     } else if (status.intake.trajectory.lost_full_pkts) {
@@ -231,14 +232,15 @@ static void tell_intake_end(struct daemon *daemon)
     }
     pd_log(PD_LOG_INFO, MODULE, NULL, "the intake has %s, %s is stored",
            pd_intake_state_id(status.intake.state), what);
-    pd_intake_log_refused(&status.intake);
+    pd_agent_intake_log_refused(&status.intake);
 }
 
 /* Until a signal, or until the intake has ended if that ends the daemon. */
 static void work(struct daemon *daemon)
 {
-    struct pollfd fds[] = {{.fd = daemon->signal_fd, .events = POLLIN},
-                           {.fd = pd_pipeline_ended_fd(daemon->agent.pipeline), .events = POLLIN}};
+    struct pollfd fds[] = {
+        {.fd = daemon->signal_fd, .events = POLLIN},
+        {.fd = pd_agent_pipeline_ended_fd(daemon->agent.pipeline), .events = POLLIN}};
     int timeout_ms = daemon->watchdog_ns ? (int)(daemon->watchdog_ns / PD_NS_PER_MS) : -1;
     bool end = false;
 
@@ -269,7 +271,7 @@ static int verdict(struct daemon *daemon)
     if (!daemon->settings.exit_after_intake) {
         return EXIT_OK;
     }
-    pd_pipeline_status(daemon->agent.pipeline, &status);
+    pd_agent_pipeline_status(daemon->agent.pipeline, &status);
     if (status.intake.trajectory.lost_full_pkts) {
         pd_log(PD_LOG_ERROR, MODULE, NULL,
                "%llu packets could not be counted: the trajectory memory was full (max-records)",
@@ -288,12 +290,12 @@ static int verdict(struct daemon *daemon)
 
 static void close_all(struct daemon *daemon)
 {
-    pd_parts_stop(&daemon->parts);
+    pd_daemon_parts_stop(&daemon->parts);
     atomic_store_explicit(&daemon->agent.stopping, true, memory_order_relaxed);
     pd_http_stop(daemon->http);
-    pd_listen_close(&daemon->listener);
-    pd_parts_close(&daemon->parts);
-    pd_credentials_free(daemon->agent.credentials);
+    pd_http_listen_close(&daemon->listener);
+    pd_daemon_parts_close(&daemon->parts);
+    pd_http_credentials_free(daemon->agent.credentials);
     if (daemon->signal_fd >= 0) {
         close(daemon->signal_fd);
     }
@@ -314,9 +316,9 @@ static int run(struct daemon *daemon)
         malloc_trim(0);
         announce(daemon);
         work(daemon);
-        pd_notify("STOPPING=1\nSTATUS=storing what is in memory");
+        pd_daemon_notify("STOPPING=1\nSTATUS=storing what is in memory");
         pd_agent_traces_stop(&daemon->agent);
-        pd_pipeline_stop(daemon->agent.pipeline);
+        pd_agent_pipeline_stop(daemon->agent.pipeline);
         status = verdict(daemon);
         pd_log(PD_LOG_INFO, MODULE, NULL, "stopped");
     }
@@ -328,17 +330,17 @@ static int check_config(struct daemon *daemon)
 {
     struct pd_model *model;
     struct pd_error error = {0};
-    int err = pd_model_load(daemon->settings.topology, &model, &error);
+    int err = pd_agent_model_load(daemon->settings.topology, &model, &error);
 
     if (err) {
         return complain(&error);
     }
-    pd_model_free(model);
-    if (pd_credentials_new(&daemon->settings.common.credentials, &daemon->agent.credentials,
-                           &error)) {
+    pd_agent_model_free(model);
+    if (pd_http_credentials_new(&daemon->settings.common.credentials, &daemon->agent.credentials,
+                                &error)) {
         return complain(&error);
     }
-    pd_credentials_free(daemon->agent.credentials);
+    pd_http_credentials_free(daemon->agent.credentials);
     puts("the configuration is fine");
     return EXIT_OK;
 }
@@ -358,7 +360,7 @@ int main(int argc, char **argv)
     mallopt(M_ARENA_MAX, 2); /* every further arena is memory that an idle daemon keeps */
     mallopt(M_MMAP_THRESHOLD,
             65536); /* large blocks are touched only as they are used, and go back whole */
-    if (pd_settings_load(argc, argv, &daemon.settings, &usage, &error)) {
+    if (pd_agent_settings_load(argc, argv, &daemon.settings, &usage, &error)) {
         complain(&error);
         return usage ? EXIT_USAGE : EXIT_FAILED;
     }
@@ -371,12 +373,12 @@ int main(int argc, char **argv)
         return EXIT_OK;
     }
     pd_log_set_level(daemon.settings.common.log_level);
-    daemon.watchdog_ns = pd_notify_watchdog_ns();
-    if (pd_settings_check(&daemon.settings, &error)) {
+    daemon.watchdog_ns = pd_daemon_notify_watchdog_ns();
+    if (pd_agent_settings_check(&daemon.settings, &error)) {
         status = complain(&error);
     } else {
         status = daemon.settings.common.check_config ? check_config(&daemon) : run(&daemon);
     }
-    pd_settings_done(&daemon.settings);
+    pd_agent_settings_done(&daemon.settings);
     return status;
 }

@@ -59,7 +59,7 @@ static int build(const char *file, struct pd_model *model, struct pd_error *erro
     return err ? pd_fail(error, err, "%s: no memory for the resolver", file) : 0;
 }
 
-int pd_model_load(const char *file, struct pd_model **ret_model, struct pd_error *error)
+int pd_agent_model_load(const char *file, struct pd_model **ret_model, struct pd_error *error)
 {
     struct pd_model *model = calloc(1, sizeof *model);
     int err = model ? 0 : pd_fail(error, -ENOMEM, "%s: no memory", file);
@@ -69,7 +69,7 @@ int pd_model_load(const char *file, struct pd_model **ret_model, struct pd_error
         err = build(file, model, error);
     }
     if (err) {
-        pd_model_free(model);
+        pd_agent_model_free(model);
     } else {
         *ret_model = model;
     }
@@ -77,13 +77,13 @@ int pd_model_load(const char *file, struct pd_model **ret_model, struct pd_error
     return err;
 }
 
-struct pd_model *pd_model_hold(struct pd_model *model)
+struct pd_model *pd_agent_model_hold(struct pd_model *model)
 {
     atomic_fetch_add_explicit(&model->held, 1, memory_order_relaxed);
     return model;
 }
 
-void pd_model_free(struct pd_model *model)
+void pd_agent_model_free(struct pd_model *model)
 {
     if (!model || atomic_fetch_sub_explicit(&model->held, 1, memory_order_acq_rel) > 1) {
         return;

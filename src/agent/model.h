@@ -20,8 +20,9 @@ struct pd_model {
 };
 
 /* Reads the file and sets up its codecs. Without one, traffic between racks has no known path. */
-int pd_model_load(const char *file, struct pd_model **ret_model, struct pd_error *error);
-struct pd_model *pd_model_hold(struct pd_model *model); /* for one more owner; returns `model` */
-void pd_model_free(struct pd_model *model);             /* once for each owner; NULL is fine */
+int pd_agent_model_load(const char *file, struct pd_model **ret_model, struct pd_error *error);
+struct pd_model *pd_agent_model_hold(
+    struct pd_model *model);                      /* for one more owner; returns `model` */
+void pd_agent_model_free(struct pd_model *model); /* once for each owner; NULL is fine */
 
 #endif

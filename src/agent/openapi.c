@@ -8,7 +8,7 @@
 
 PD_EMBED("pd_openapi", PD_OPENAPI_FILE);
 
-size_t pd_openapi_bytes(void)
+size_t pd_agent_openapi_bytes(void)
 {
     return strlen(pd_openapi);
 }

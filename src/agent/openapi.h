@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-extern const char pd_openapi[]; /* ends with a NUL */
-size_t pd_openapi_bytes(void);  /* without the NUL */
+extern const char pd_openapi[];      /* ends with a NUL */
+size_t pd_agent_openapi_bytes(void); /* without the NUL */
 
 #endif

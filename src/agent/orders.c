@@ -70,9 +70,9 @@ bool pd_agent_orders_needed(const struct pd_agent_orders *orders,
     if (!orders || (request->role != PD_ROLE_AGENT && !has_children)) {
         return false;
     }
-    set = pd_credentials_hold(orders->credentials);
-    needed = !pd_credentials_open(set);
-    pd_credentials_drop(set);
+    set = pd_http_credentials_hold(orders->credentials);
+    needed = !pd_http_credentials_open(set);
+    pd_http_credentials_drop(set);
     return needed;
 }
 
@@ -114,7 +114,7 @@ static int check_asker(const struct pd_fleet_order *order, const struct pd_http_
         return 0;
     }
     for (unsigned i = 1; i < order->way.len; i++) {
-        if (pd_role_speaks_for(request, order->way.hosts[i])) {
+        if (pd_http_role_speaks_for(request, order->way.hosts[i])) {
             *ret_by = order->way.hosts[i];
             return 0;
         }
@@ -128,7 +128,7 @@ static int check_asker(const struct pd_fleet_order *order, const struct pd_http_
 static int check_signed(struct pd_agent_orders *orders, const struct pd_fleet_order *order,
                         struct pd_error *error)
 {
-    struct pd_credentials_set *set = pd_credentials_hold(orders->credentials);
+    struct pd_credentials_set *set = pd_http_credentials_hold(orders->credentials);
     struct pd_fleet_order_signer signer = {.until_ns = 0};
     int err;
 
@@ -144,7 +144,7 @@ static int check_signed(struct pd_agent_orders *orders, const struct pd_fleet_or
         orders->generation = set->generation;
         pthread_mutex_unlock(&orders->lock);
     }
-    pd_credentials_drop(set);
+    pd_http_credentials_drop(set);
     return err;
 }
 

@@ -47,7 +47,7 @@ static int open_questions(void *daemon, const void *options, struct pd_error *er
     int err = pd_daemon_admission_new(&queries, &agent->query_turns);
 
     (void)options;
-    agent->again = pd_response_cache_new(); /* without it each answer is made anew */
+    agent->again = pd_agent_response_cache_new(); /* without it each answer is made anew */
 
     agent->host_id = (uint32_t)settings->host_id;
     agent->program_limits = (struct pd_program_limits){settings->program_instructions,
@@ -82,7 +82,7 @@ static void close_questions(void *daemon)
     pd_programs_free(agent->programs);
     pd_daemon_admission_free(agent->program_turns);
     pd_daemon_admission_free(agent->query_turns);
-    pd_response_cache_free(agent->again);
+    pd_agent_response_cache_free(agent->again);
     pd_agent_orders_free(agent->orders);
 }
 
@@ -96,12 +96,12 @@ static int open_model(void *daemon, const void *options, struct pd_error *error)
     struct pd_agent *agent = daemon;
 
     (void)options;
-    return pd_model_load(agent->settings->topology, &agent->model, error);
+    return pd_agent_model_load(agent->settings->topology, &agent->model, error);
 }
 
 static void close_model(void *daemon)
 {
-    pd_model_free(((struct pd_agent *)daemon)->model);
+    pd_agent_model_free(((struct pd_agent *)daemon)->model);
 }
 
 static const struct pd_part model = {.name = "model", .open = open_model, .close = close_model};
@@ -111,7 +111,7 @@ static const struct pd_part model = {.name = "model", .open = open_model, .close
 static int open_store(void *daemon, const void *options, struct pd_error *error)
 {
     struct pd_agent *agent = daemon;
-    struct pd_tib_config config = pd_settings_tib(agent->settings);
+    struct pd_tib_config config = pd_agent_settings_tib(agent->settings);
 
     (void)options;
     return pd_tib_open(agent->settings->tib, PD_TIB_WRITE, &config, &agent->tib, error);
@@ -144,7 +144,7 @@ static int open_sender(void *daemon, const void *options, struct pd_error *error
     if (!config.controller) {
         return 0;
     }
-    if (snprintf(file, sizeof file, "%s/alarms.spool", pd_settings_folder(settings)) >=
+    if (snprintf(file, sizeof file, "%s/alarms.spool", pd_agent_settings_folder(settings)) >=
         (int)sizeof file) {
         return pd_fail(error, -ENAMETOOLONG, "tib: too long a name");
     }
@@ -182,7 +182,7 @@ static int open_installed(void *daemon, const void *options, struct pd_error *er
     struct pd_agent *agent = daemon;
 
     (void)options;
-    return pd_installed_open(agent, pd_settings_folder(agent->settings), agent->model, error);
+    return pd_installed_open(agent, pd_agent_settings_folder(agent->settings), agent->model, error);
 }
 
 static void close_installed(void *daemon)
@@ -214,16 +214,16 @@ static int open_logs(void *daemon, const void *options, struct pd_error *error)
     struct pd_agent *agent = daemon;
 
     (void)options;
-    if (pd_packet_logs_new(pd_settings_folder(agent->settings), &agent->logs)) {
+    if (pd_log_packet_logs_new(pd_agent_settings_folder(agent->settings), &agent->logs)) {
         return pd_fail(error, -ENOMEM, "packet logs: %s", pd_error_text(-ENOMEM));
     }
-    pd_packet_logs_model(agent->logs, agent->model);
+    pd_log_packet_logs_model(agent->logs, agent->model);
     return 0;
 }
 
 static void close_logs(void *daemon)
 {
-    pd_packet_logs_free(((struct pd_agent *)daemon)->logs);
+    pd_log_packet_logs_free(((struct pd_agent *)daemon)->logs);
 }
 
 static const struct pd_part logs = {.name = "logs", .open = open_logs, .close = close_logs};
@@ -235,10 +235,10 @@ static int open_pipeline(void *daemon, const void *options, struct pd_error *err
     struct pd_agent *agent = daemon;
     struct pd_pipeline_config config = {
         .intakes = agent->settings->intakes,
-        .intake_config = pd_settings_intake(agent->settings, false),
-        .intake_options = pd_settings_intake_options,
+        .intake_config = pd_agent_settings_intake(agent->settings, false),
+        .intake_options = pd_agent_settings_intake_options,
         .intake_options_context = (void *)(uintptr_t)agent->settings,
-        .model = pd_model_hold(agent->model),
+        .model = pd_agent_model_hold(agent->model),
         .tib = agent->tib,
         .alarms = agent->alarms,
         .counters = &agent->counters,
@@ -247,34 +247,34 @@ static int open_pipeline(void *daemon, const void *options, struct pd_error *err
     int err;
 
     (void)options;
-    config.intake_config.tap = pd_packet_logs_tap(agent->logs);
+    config.intake_config.tap = pd_log_packet_logs_tap(agent->logs);
     if (agent->digests) {
         config.digests = agent->digests;
-        config.intake_config.tap = pd_digests_tap(agent->digests, config.intake_config.tap);
+        config.intake_config.tap = pd_agent_digests_tap(agent->digests, config.intake_config.tap);
         config.intake_config.no_marks = true;
     }
-    err = pd_pipeline_open(&config, &agent->pipeline, error);
+    err = pd_agent_pipeline_open(&config, &agent->pipeline, error);
     if (err) {
-        pd_model_free(config.model);
+        pd_agent_model_free(config.model);
     }
     return err;
 }
 
 static int start_pipeline(void *daemon, struct pd_error *error)
 {
-    int err = pd_pipeline_start(((struct pd_agent *)daemon)->pipeline);
+    int err = pd_agent_pipeline_start(((struct pd_agent *)daemon)->pipeline);
 
     return err ? pd_fail(error, err, "threads: %s", pd_error_text(err)) : 0;
 }
 
 static void stop_pipeline(void *daemon)
 {
-    pd_pipeline_stop(((struct pd_agent *)daemon)->pipeline);
+    pd_agent_pipeline_stop(((struct pd_agent *)daemon)->pipeline);
 }
 
 static void close_pipeline(void *daemon)
 {
-    pd_pipeline_free(((struct pd_agent *)daemon)->pipeline);
+    pd_agent_pipeline_free(((struct pd_agent *)daemon)->pipeline);
 }
 
 static const struct pd_part pipeline = {.name = "pipeline",
@@ -288,7 +288,7 @@ static const struct pd_part pipeline = {.name = "pipeline",
 static int start_tcp(void *daemon, struct pd_error *error)
 {
     struct pd_agent *agent = daemon;
-    struct pd_monitor_config config = pd_settings_monitor(agent->settings);
+    struct pd_monitor_config config = pd_agent_settings_monitor(agent->settings);
 
     return pd_agent_watch_tcp(agent, &config, error);
 }

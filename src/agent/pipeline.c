@@ -66,7 +66,7 @@ static void send_outbox(struct pd_pipeline *pipeline)
     if (!pipeline->outbox_len) {
         return;
     }
-    waits = pd_queue_push(pipeline->queue, pipeline->outbox, pipeline->outbox_len);
+    waits = pd_agent_queue_push(pipeline->queue, pipeline->outbox, pipeline->outbox_len);
     if (waits) {
         pd_count(&pipeline->counters->queue_waits, waits);
     }
@@ -77,7 +77,7 @@ static void send_outbox(struct pd_pipeline *pipeline)
 static void send_mark(struct pd_pipeline *pipeline, const struct pd_item *mark)
 {
     send_outbox(pipeline);
-    pd_queue_push(pipeline->queue, mark, 1);
+    pd_agent_queue_push(pipeline->queue, mark, 1);
 }
 
 static void send_position(void *context, uint64_t key, uint64_t position)
@@ -100,11 +100,11 @@ static void send_record(void *context, const struct pd_trajectory_record *record
     struct pd_item *item = &pipeline->outbox[pipeline->outbox_len++];
 
     if (pd_feed_wanted(pipeline->feed, PD_TRIGGER_EVICTED)) {
-        pd_feed_give(pipeline->feed, PD_TRIGGER_EVICTED, record);
+        pd_agent_feed_give(pipeline->feed, PD_TRIGGER_EVICTED, record);
     }
     item->kind = PD_ITEM_RECORD;
     item->record = *record;
-    item->extra = pd_item_extra_new(extra, extra_bytes);
+    item->extra = pd_agent_item_extra_new(extra, extra_bytes);
     item->kept = pd_intake_set_kept(&pipeline->intakes);
     if (pipeline->outbox_len == OUTBOX_LEN) {
         send_outbox(pipeline);
@@ -118,7 +118,7 @@ static bool evicted(void *context, const struct pd_trajectory_record *record)
 {
     struct pd_pipeline *pipeline = context;
 
-    pd_digests_split(pipeline->digests, record, true, true, send_record, pipeline);
+    pd_agent_digests_split(pipeline->digests, record, true, true, send_record, pipeline);
     return true;
 }
 
@@ -128,7 +128,7 @@ static void new_flow(void *context, const struct pd_trajectory_record *record)
 
     pd_count(&pipeline->counters->new_flows, 1);
     if (pd_feed_wanted(pipeline->feed, PD_TRIGGER_NEW_FLOW)) {
-        pd_feed_give(pipeline->feed, PD_TRIGGER_NEW_FLOW, record);
+        pd_agent_feed_give(pipeline->feed, PD_TRIGGER_NEW_FLOW, record);
     }
 }
 
@@ -139,7 +139,7 @@ static void publish_intake(struct pd_pipeline *pipeline, unsigned i)
     struct pd_intake_status status, *published = &pipeline->status.intakes[i].status;
 
     pd_intake_status(pipeline->intakes.members[i].intake, &status);
-    pd_intake_log_look(&pipeline->intake_logs[i], &status);
+    pd_agent_intake_log_look(&pipeline->intake_logs[i], &status);
     pthread_mutex_lock(&pipeline->status_lock);
     if (status.state == PD_INTAKE_FINISHED || status.state == PD_INTAKE_FAILED) {
         status.state = published->state == PD_INTAKE_WAITING ? PD_INTAKE_RUNNING : published->state;
@@ -171,7 +171,7 @@ static void serve_mailbox(struct pd_pipeline *pipeline)
     }
     struct pd_digests_walk walk = {pipeline->digests, mark.snapshot->query.columns, visit_live,
                                    mark.snapshot};
-    pd_intake_set_walk(&pipeline->intakes, pd_digests_visit, &walk);
+    pd_intake_set_walk(&pipeline->intakes, pd_agent_digests_visit, &walk);
     send_positions(pipeline);
     send_mark(pipeline, &mark);
 }
@@ -216,7 +216,7 @@ static void sleep_until_woken(const struct pd_pipeline *pipeline)
 static void change_plan(struct pd_pipeline *pipeline)
 {
     pd_intake_set_flush(&pipeline->intakes);
-    pd_digests_change(pipeline->digests);
+    pd_agent_digests_change(pipeline->digests);
 }
 
 static void *run_intake(void *context)
@@ -229,10 +229,10 @@ static void *run_intake(void *context)
         if (!pd_intake_set_poll(&pipeline->intakes, POLL_MS, tell_end, pipeline)) {
             sleep_until_woken(pipeline);
         }
-        if (pd_digests_offered(pipeline->digests)) {
+        if (pd_agent_digests_offered(pipeline->digests)) {
             change_plan(pipeline);
         }
-        pd_feed_flush(pipeline->feed);
+        pd_agent_feed_flush(pipeline->feed);
         send_outbox(pipeline);
         send_positions(pipeline);
         publish_intakes(pipeline);
@@ -244,7 +244,7 @@ static void *run_intake(void *context)
     }
     serve_mailbox(pipeline);
     pd_intake_set_flush(&pipeline->intakes);
-    pd_feed_flush(pipeline->feed);
+    pd_agent_feed_flush(pipeline->feed);
     send_positions(pipeline);
     publish_intakes(pipeline);
     send_mark(pipeline, &(struct pd_item){.kind = PD_ITEM_STOP});
@@ -255,7 +255,7 @@ static void *run_intake(void *context)
 
 static void publish_store(struct pd_pipeline *pipeline)
 {
-    struct pd_resolver_counters decoder = pd_recorder_decoder(&pipeline->recorder);
+    struct pd_resolver_counters decoder = pd_agent_recorder_decoder(&pipeline->recorder);
 
     pthread_mutex_lock(&pipeline->status_lock);
     pipeline->status.decoder = decoder;
@@ -277,7 +277,7 @@ static void publish_model(struct pd_pipeline *pipeline, const struct pd_model *m
 
 static void end_intake(struct pd_pipeline *pipeline, const struct pd_item_end *end)
 {
-    pd_recorder_end(&pipeline->recorder);
+    pd_agent_recorder_end(&pipeline->recorder);
     publish_store(pipeline);
     pthread_mutex_lock(&pipeline->status_lock);
     pipeline->status.intakes[end->member].status.state = end->state;
@@ -294,25 +294,25 @@ static bool work_on(struct pd_pipeline *pipeline, const struct pd_item *item)
 
     switch (item->kind) {
     case PD_ITEM_RECORD:
-        pd_recorder_take(recorder, &item->record, item->extra, item->kept);
+        pd_agent_recorder_take(recorder, &item->record, item->extra, item->kept);
         return false;
     case PD_ITEM_POSITION:
-        pd_recorder_position(recorder, item->position.key, item->position.position);
+        pd_agent_recorder_position(recorder, item->position.key, item->position.position);
         return false;
     case PD_ITEM_SNAPSHOT:
-        pd_recorder_snapshot(recorder, item->snapshot);
+        pd_agent_recorder_snapshot(recorder, item->snapshot);
         pd_agent_mailbox_hand_back(&pipeline->mailbox, item->snapshot);
         return false;
     case PD_ITEM_TRACE:
-        pd_recorder_trace(recorder, item->trace);
+        pd_agent_recorder_trace(recorder, item->trace);
         free(item->trace);
         return false;
     case PD_ITEM_MODEL:
         publish_model(pipeline, item->model);
-        pd_recorder_model(recorder, item->model);
+        pd_agent_recorder_model(recorder, item->model);
         return false;
     case PD_ITEM_ENDED: end_intake(pipeline, &item->end); return false;
-    case PD_ITEM_STOP: pd_recorder_end(recorder); return true;
+    case PD_ITEM_STOP: pd_agent_recorder_end(recorder); return true;
     }
     return false;
 }
@@ -325,12 +325,12 @@ static void *run_store(void *context)
     bool stop = false;
 
     while (!stop) {
-        size_t n = pd_queue_pop(pipeline->queue, items, POP_LEN, deadline_ns);
+        size_t n = pd_agent_queue_pop(pipeline->queue, items, POP_LEN, deadline_ns);
 
         for (size_t i = 0; i < n && !stop; i++) {
             stop = work_on(pipeline, &items[i]);
         }
-        deadline_ns = pd_recorder_tick(&pipeline->recorder, pd_clock_monotonic_ns());
+        deadline_ns = pd_agent_recorder_tick(&pipeline->recorder, pd_clock_monotonic_ns());
         publish_store(pipeline);
     }
     return NULL;
@@ -338,8 +338,8 @@ static void *run_store(void *context)
 
 /* ---- askers ---- */
 
-int pd_pipeline_snapshot(struct pd_pipeline *pipeline, const struct pd_query *query,
-                         struct pd_agent_snapshot **ret_snapshot)
+int pd_agent_pipeline_snapshot(struct pd_pipeline *pipeline, const struct pd_query *query,
+                               struct pd_agent_snapshot **ret_snapshot)
 {
     struct pd_agent_snapshot *snapshot = pd_agent_snapshot_new(query);
     bool ours;
@@ -363,7 +363,7 @@ int pd_pipeline_snapshot(struct pd_pipeline *pipeline, const struct pd_query *qu
     return err;
 }
 
-void pd_pipeline_status(struct pd_pipeline *pipeline, struct pd_pipeline_status *ret_status)
+void pd_agent_pipeline_status(struct pd_pipeline *pipeline, struct pd_pipeline_status *ret_status)
 {
     pthread_mutex_lock(&pipeline->status_lock);
     *ret_status = pipeline->status;
@@ -371,10 +371,10 @@ void pd_pipeline_status(struct pd_pipeline *pipeline, struct pd_pipeline_status 
     for (unsigned i = 0; i < ret_status->intakes_len; i++) {
         pd_intake_status_add(&ret_status->intake, &ret_status->intakes[i].status);
     }
-    ret_status->queue_len = pd_queue_len(pipeline->queue);
+    ret_status->queue_len = pd_agent_queue_len(pipeline->queue);
 }
 
-uint64_t pd_pipeline_alive_ns(const struct pd_pipeline *pipeline)
+uint64_t pd_agent_pipeline_alive_ns(const struct pd_pipeline *pipeline)
 {
     uint64_t intake_ns = atomic_load_explicit(&pipeline->intake_alive_ns, memory_order_relaxed);
     uint64_t store_ns = atomic_load_explicit(&pipeline->store_alive_ns, memory_order_relaxed);
@@ -382,12 +382,12 @@ uint64_t pd_pipeline_alive_ns(const struct pd_pipeline *pipeline)
     return intake_ns < store_ns ? intake_ns : store_ns;
 }
 
-int pd_pipeline_ended_fd(const struct pd_pipeline *pipeline)
+int pd_agent_pipeline_ended_fd(const struct pd_pipeline *pipeline)
 {
     return pipeline->ended_fd;
 }
 
-int pd_pipeline_trace(struct pd_pipeline *pipeline, const struct pd_trace *trace)
+int pd_agent_pipeline_trace(struct pd_pipeline *pipeline, const struct pd_trace *trace)
 {
     struct pd_item item = {.kind = PD_ITEM_TRACE, .trace = malloc(sizeof *trace)};
 
@@ -395,11 +395,12 @@ int pd_pipeline_trace(struct pd_pipeline *pipeline, const struct pd_trace *trace
         return -ENOMEM;
     }
     *item.trace = *trace;
-    pd_queue_push(pipeline->queue, &item, 1);
+    pd_agent_queue_push(pipeline->queue, &item, 1);
     return 0;
 }
 
-int pd_pipeline_model(struct pd_pipeline *pipeline, struct pd_model *model, struct pd_error *error)
+int pd_agent_pipeline_model(struct pd_pipeline *pipeline, struct pd_model *model,
+                            struct pd_error *error)
 {
     struct pd_item item = {.kind = PD_ITEM_MODEL, .model = model};
     char names[64];
@@ -409,10 +410,10 @@ int pd_pipeline_model(struct pd_pipeline *pipeline, struct pd_model *model, stru
         pd_fail(error, -PD_E_UNSUPPORTED,
                 "codec %s cannot replace the one in force without a restart",
                 pd_codec_set_names(&model->codecs, names, sizeof names));
-        pd_model_free(model);
+        pd_agent_model_free(model);
         return -PD_E_UNSUPPORTED;
     }
-    pd_queue_push(pipeline->queue, &item, 1);
+    pd_agent_queue_push(pipeline->queue, &item, 1);
     return 0;
 }
 
@@ -441,7 +442,7 @@ static int open_parts(struct pd_pipeline *pipeline, const struct pd_pipeline_con
     if (pipeline->wake_fd < 0 || pipeline->ended_fd < 0) {
         return pd_fail(error, -errno, "eventfd: %s", strerror(errno));
     }
-    err = pd_queue_new(QUEUE_LEN, &pipeline->queue);
+    err = pd_agent_queue_new(QUEUE_LEN, &pipeline->queue);
     if (err) {
         return pd_fail(error, err, "no memory for the queue");
     }
@@ -466,8 +467,8 @@ static void name_intakes(struct pd_pipeline *pipeline)
     }
 }
 
-int pd_pipeline_open(const struct pd_pipeline_config *config, struct pd_pipeline **ret_pipeline,
-                     struct pd_error *error)
+int pd_agent_pipeline_open(const struct pd_pipeline_config *config,
+                           struct pd_pipeline **ret_pipeline, struct pd_error *error)
 {
     struct pd_pipeline *pipeline = calloc(1, sizeof *pipeline);
     int err;
@@ -484,11 +485,11 @@ int pd_pipeline_open(const struct pd_pipeline_config *config, struct pd_pipeline
     pthread_mutex_init(&pipeline->status_lock, NULL);
     err = open_parts(pipeline, config, error);
     if (err) {
-        pd_pipeline_free(pipeline);
+        pd_agent_pipeline_free(pipeline);
         return err;
     }
-    pd_recorder_init(&pipeline->recorder, config->tib, config->model, config->alarms,
-                     config->counters);
+    pd_agent_recorder_init(&pipeline->recorder, config->tib, config->model, config->alarms,
+                           config->counters);
     pipeline->recorder.marked = pd_intake_set_keeps(&pipeline->intakes);
     pipeline->recorder.committed = committed;
     pipeline->recorder.committed_context = &pipeline->intakes;
@@ -499,7 +500,7 @@ int pd_pipeline_open(const struct pd_pipeline_config *config, struct pd_pipeline
     return 0;
 }
 
-int pd_pipeline_start(struct pd_pipeline *pipeline)
+int pd_agent_pipeline_start(struct pd_pipeline *pipeline)
 {
     int err = pthread_create(&pipeline->store_thread, NULL, run_store, pipeline);
 
@@ -508,7 +509,7 @@ int pd_pipeline_start(struct pd_pipeline *pipeline)
     }
     err = pthread_create(&pipeline->intake_thread, NULL, run_intake, pipeline);
     if (err) {
-        pd_queue_push(pipeline->queue, &(struct pd_item){.kind = PD_ITEM_STOP}, 1);
+        pd_agent_queue_push(pipeline->queue, &(struct pd_item){.kind = PD_ITEM_STOP}, 1);
         pthread_join(pipeline->store_thread, NULL);
         return -err;
     }
@@ -549,7 +550,7 @@ static void join_intake(struct pd_pipeline *pipeline)
     }
 }
 
-void pd_pipeline_stop(struct pd_pipeline *pipeline)
+void pd_agent_pipeline_stop(struct pd_pipeline *pipeline)
 {
     if (!pipeline->started) {
         return;
@@ -562,14 +563,14 @@ void pd_pipeline_stop(struct pd_pipeline *pipeline)
     pipeline->started = false;
 }
 
-void pd_pipeline_free(struct pd_pipeline *pipeline)
+void pd_agent_pipeline_free(struct pd_pipeline *pipeline)
 {
     if (!pipeline) {
         return;
     }
     pd_intake_set_close(&pipeline->intakes);
-    pd_recorder_done(&pipeline->recorder);
-    pd_queue_free(pipeline->queue);
+    pd_agent_recorder_done(&pipeline->recorder);
+    pd_agent_queue_free(pipeline->queue);
     if (pipeline->wake_fd >= 0) {
         close(pipeline->wake_fd);
     }

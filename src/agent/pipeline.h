@@ -60,37 +60,38 @@ struct pd_pipeline_status {
 struct pd_pipeline;
 
 /* Opens the intakes. On failure nothing is left behind and `error` holds one line. */
-int pd_pipeline_open(const struct pd_pipeline_config *config, struct pd_pipeline **ret_pipeline,
-                     struct pd_error *error);
+int pd_agent_pipeline_open(const struct pd_pipeline_config *config,
+                           struct pd_pipeline **ret_pipeline, struct pd_error *error);
 
 /* Starts both threads. 0 or -errno. */
-int pd_pipeline_start(struct pd_pipeline *pipeline);
+int pd_agent_pipeline_start(struct pd_pipeline *pipeline);
 
 /* Becomes readable when the last intake has ended and all of it is stored. */
-int pd_pipeline_ended_fd(const struct pd_pipeline *pipeline);
+int pd_agent_pipeline_ended_fd(const struct pd_pipeline *pipeline);
 
-void pd_pipeline_status(struct pd_pipeline *pipeline, struct pd_pipeline_status *ret_status);
+void pd_agent_pipeline_status(struct pd_pipeline *pipeline, struct pd_pipeline_status *ret_status);
 
 /* Progress for a watchdog: monotonic time at which the slower of both threads was last seen at
  * work. */
-uint64_t pd_pipeline_alive_ns(const struct pd_pipeline *pipeline);
+uint64_t pd_agent_pipeline_alive_ns(const struct pd_pipeline *pipeline);
 
 /* The exact snapshot for a live query, within a bounded time. -PD_E_BUSY when that was not enough,
  * or what failed. */
-int pd_pipeline_snapshot(struct pd_pipeline *pipeline, const struct pd_query *query,
-                         struct pd_agent_snapshot **ret_snapshot);
+int pd_agent_pipeline_snapshot(struct pd_pipeline *pipeline, const struct pd_query *query,
+                               struct pd_agent_snapshot **ret_snapshot);
 
 /* A trace to be stored; a copy is made. 0 or -ENOMEM: it is lost. */
-int pd_pipeline_trace(struct pd_pipeline *pipeline, const struct pd_trace *trace);
+int pd_agent_pipeline_trace(struct pd_pipeline *pipeline, const struct pd_trace *trace);
 
 /* Takes over another topology (owned from then on, whatever is returned). -PD_E_UNSUPPORTED when
  * its codec uses other parts of the packet than the one in force: that would need another intake.
  */
-int pd_pipeline_model(struct pd_pipeline *pipeline, struct pd_model *model, struct pd_error *error);
+int pd_agent_pipeline_model(struct pd_pipeline *pipeline, struct pd_model *model,
+                            struct pd_error *error);
 
 /* Ends the intake, stores what the trajectory memory holds, commits, and ends both threads. */
-void pd_pipeline_stop(struct pd_pipeline *pipeline);
+void pd_agent_pipeline_stop(struct pd_pipeline *pipeline);
 
-void pd_pipeline_free(struct pd_pipeline *pipeline); /* after stop; NULL is fine */
+void pd_agent_pipeline_free(struct pd_pipeline *pipeline); /* after stop; NULL is fine */
 
 #endif

@@ -141,16 +141,16 @@ void pd_agent_poor_model(struct pd_agent *agent, struct pd_model *model)
     }
     pthread_mutex_lock(&poor->lock);
     old = poor->model;
-    poor->model = pd_model_hold(model);
+    poor->model = pd_agent_model_hold(model);
     poor->filter.topology = model->topology;
     pthread_mutex_unlock(&poor->lock);
-    pd_model_free(old);
+    pd_agent_model_free(old);
 }
 
 void pd_agent_poor_done(struct pd_agent *agent)
 {
     if (agent->poor) {
-        pd_model_free(agent->poor->model);
+        pd_agent_model_free(agent->poor->model);
         pthread_mutex_destroy(&agent->poor->lock);
         free(agent->poor);
     }

@@ -60,7 +60,7 @@ static int read_call(const struct pd_question *question, const json_t *args,
         return err;
     }
     whole = json_pack("{s:s, s:o}", "query", question->name, "args", copy);
-    err = whole ? pd_document_parse(whole, NULL, document, error)
+    err = whole ? pd_query_document_parse(whole, NULL, document, error)
                 : pd_fail(error, -ENOMEM, "no memory");
     json_decref(whole);
     return err;
@@ -130,7 +130,7 @@ static int run_query(const struct run *run, const struct pd_query *query, bool l
     struct pd_agent_snapshot *snapshot;
     struct pd_error words = {0};
     bool complete = true;
-    int err = pd_local_open(run->agent, query, &snapshot, error);
+    int err = pd_agent_local_open(run->agent, query, &snapshot, error);
 
     if (err) {
         return err;
@@ -199,7 +199,7 @@ static int scan_records(void *context, const struct pd_question_scan *scan,
 {
     const struct run *run = context;
 
-    return pd_local_scan(run->agent, scan, visit, visitor, ret_complete, error);
+    return pd_agent_local_scan(run->agent, scan, visit, visitor, ret_complete, error);
 }
 
 /* Each row, or a member of it, a line each. */
@@ -232,13 +232,13 @@ static int ask(struct run *run, const struct pd_question *question, const json_t
 {
     struct pd_document document = {0};
     int err = read_call(question, args, &document, error);
-    const struct pd_query *query = err ? NULL : pd_document_query(&document);
+    const struct pd_query *query = err ? NULL : pd_query_document_query(&document);
 
     if (!err) {
         err = query ? ask_records(run, query, question->call->values, lines, error)
                     : ask_object(run, &document, lines, error);
     }
-    pd_document_done(&document);
+    pd_query_document_done(&document);
     return err;
 }
 
@@ -340,15 +340,15 @@ static int call(void *context, const char *name, const json_t *args, FILE *lines
                 struct pd_error *error)
 {
     struct run *run = context;
-    const struct pd_question *question = pd_question_called(name);
+    const struct pd_question *question = pd_query_question_called(name);
 
     /* alarm: there is no other */
     return question ? ask(run, question, args, lines, error) : raise_alarm(run, args, error);
 }
 
-int pd_program_host_run(struct pd_agent *agent, const struct pd_program_host_caller *caller,
-                        const char *source, json_t *args, uint64_t deadline_ns, json_t **ret_result,
-                        uint64_t *ret_alarms, struct pd_error *error)
+int pd_agent_program_host_run(struct pd_agent *agent, const struct pd_program_host_caller *caller,
+                              const char *source, json_t *args, uint64_t deadline_ns,
+                              json_t **ret_result, uint64_t *ret_alarms, struct pd_error *error)
 {
     struct run run = {.agent = agent, .caller = caller, .deadline_ns = deadline_ns};
     const struct pd_program_host host = {&run, call};

@@ -30,8 +30,8 @@ struct pd_program_host_caller {
 /* Runs run(args) of `source` with the agent's programs. Alarms have reasons that begin with USER_.
  * As pd_programs_run; -PD_E_BUSY when the
  * agent is stopping. *ret_alarms (may be NULL, set in any case) is how many alarms it raised. */
-int pd_program_host_run(struct pd_agent *agent, const struct pd_program_host_caller *caller,
-                        const char *source, json_t *args, uint64_t deadline_ns, json_t **ret_result,
-                        uint64_t *ret_alarms, struct pd_error *error);
+int pd_agent_program_host_run(struct pd_agent *agent, const struct pd_program_host_caller *caller,
+                              const char *source, json_t *args, uint64_t deadline_ns,
+                              json_t **ret_result, uint64_t *ret_alarms, struct pd_error *error);
 
 #endif

@@ -51,16 +51,17 @@ static int run_query(struct pd_agent *agent, const struct pd_query *query, json_
     json_t *json = NULL;
     int err;
 
-    pd_answer_init(&answer);
-    err = pd_local_answer(agent, query, PD_FORM_JSON,
-                          &(const struct pd_query_sink){&answer, pd_answer_write}, NULL, error);
+    pd_http_answer_init(&answer);
+    err = pd_agent_local_answer(agent, query, PD_FORM_JSON,
+                                &(const struct pd_query_sink){&answer, pd_http_answer_write}, NULL,
+                                error);
     if (!err && answer.fd >= 0) {
         err = pd_fail(error, -PD_E_TOO_LARGE, "the answer of the records is too long");
     }
     if (!err && !(json = json_loadb(answer.bytes, answer.len, 0, NULL))) {
         err = pd_fail(error, -ENOMEM, "no memory for the answer of the records");
     }
-    pd_answer_done(&answer);
+    pd_http_answer_done(&answer);
     if (!err) {
         *ret_answer = json;
     }
@@ -92,7 +93,7 @@ static int scan_records(void *context, const struct pd_question_scan *scan,
     if (err) {
         return err;
     }
-    err = pd_local_scan(asked->agent, scan, visit, visitor, ret_complete, error);
+    err = pd_agent_local_scan(asked->agent, scan, visit, visitor, ret_complete, error);
     pd_daemon_admission_give(asked->agent->query_turns, asked->client);
     return err;
 }
@@ -116,7 +117,7 @@ static int give_groups(void *context, const struct pd_query *query, struct pd_qu
     if (err) {
         return err;
     }
-    err = pd_local_open(asked->agent, query, &snapshot, error);
+    err = pd_agent_local_open(asked->agent, query, &snapshot, error);
     if (!err) {
         err = pd_query_merge_local(merge, snapshot->tib, snapshot->rows, snapshot->rows_len, error);
         pd_agent_snapshot_free(snapshot);
@@ -144,9 +145,9 @@ static int run_program(void *context, const char *source, json_t *args, json_t *
                                                       pd_fleet_asker_may_alarm(asked->asker)};
     uint64_t until_ns = pd_clock_monotonic_ns() + agent->program_time_ns;
     pd_count(&agent->counters.programs, 1);
-    err = pd_program_host_run(agent, &caller, source, args,
-                              until_ns < asked->deadline_ns ? until_ns : asked->deadline_ns,
-                              ret_result, NULL, error);
+    err = pd_agent_program_host_run(agent, &caller, source, args,
+                                    until_ns < asked->deadline_ns ? until_ns : asked->deadline_ns,
+                                    ret_result, NULL, error);
     if (err) {
         pd_count(&agent->counters.programs_failed, 1);
     }

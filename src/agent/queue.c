@@ -20,7 +20,7 @@ struct pd_queue {
     struct pd_item items[];
 };
 
-struct pd_item_extra *pd_item_extra_new(const uint8_t *bytes, uint32_t len)
+struct pd_item_extra *pd_agent_item_extra_new(const uint8_t *bytes, uint32_t len)
 {
     struct pd_item_extra *extra = len ? malloc(sizeof *extra + len) : NULL;
 
@@ -31,7 +31,7 @@ struct pd_item_extra *pd_item_extra_new(const uint8_t *bytes, uint32_t len)
     return extra;
 }
 
-int pd_queue_new(size_t len, struct pd_queue **ret_queue)
+int pd_agent_queue_new(size_t len, struct pd_queue **ret_queue)
 {
     /* Not zeroed: an idle queue then takes no memory but its head. */
     struct pd_queue *queue = malloc(sizeof *queue + len * sizeof queue->items[0]);
@@ -52,7 +52,7 @@ int pd_queue_new(size_t len, struct pd_queue **ret_queue)
     return 0;
 }
 
-void pd_queue_free(struct pd_queue *queue)
+void pd_agent_queue_free(struct pd_queue *queue)
 {
     if (!queue) {
         return;
@@ -63,7 +63,7 @@ void pd_queue_free(struct pd_queue *queue)
     free(queue);
 }
 
-unsigned pd_queue_push(struct pd_queue *queue, const struct pd_item *items, size_t n)
+unsigned pd_agent_queue_push(struct pd_queue *queue, const struct pd_item *items, size_t n)
 {
     unsigned waits = 0;
 
@@ -82,8 +82,8 @@ unsigned pd_queue_push(struct pd_queue *queue, const struct pd_item *items, size
     return waits;
 }
 
-size_t pd_queue_pop(struct pd_queue *queue, struct pd_item *ret_items, size_t max,
-                    uint64_t deadline_ns)
+size_t pd_agent_queue_pop(struct pd_queue *queue, struct pd_item *ret_items, size_t max,
+                          uint64_t deadline_ns)
 {
     struct timespec deadline = {(time_t)(deadline_ns / PD_NS_PER_S),
                                 (long)(deadline_ns % PD_NS_PER_S)};
@@ -107,7 +107,7 @@ size_t pd_queue_pop(struct pd_queue *queue, struct pd_item *ret_items, size_t ma
     return n;
 }
 
-size_t pd_queue_len(struct pd_queue *queue)
+size_t pd_agent_queue_len(struct pd_queue *queue)
 {
     size_t len;
 

@@ -61,18 +61,18 @@ struct pd_item {
 struct pd_queue;
 
 /* A copy, or NULL: there are none, or no memory. */
-struct pd_item_extra *pd_item_extra_new(const uint8_t *bytes, uint32_t len);
+struct pd_item_extra *pd_agent_item_extra_new(const uint8_t *bytes, uint32_t len);
 
-int pd_queue_new(size_t len, struct pd_queue **ret_queue); /* 0 or -ENOMEM */
-void pd_queue_free(struct pd_queue *queue);                /* NULL is fine; drops what is in it */
+int pd_agent_queue_new(size_t len, struct pd_queue **ret_queue); /* 0 or -ENOMEM */
+void pd_agent_queue_free(struct pd_queue *queue); /* NULL is fine; drops what is in it */
 
 /* Blocks while there is no room; returns how often it had to wait. */
-unsigned pd_queue_push(struct pd_queue *queue, const struct pd_item *items, size_t n);
+unsigned pd_agent_queue_push(struct pd_queue *queue, const struct pd_item *items, size_t n);
 
 /* Up to `max` items; waits for the first one until `deadline_ns` (monotonic), then returns 0. */
-size_t pd_queue_pop(struct pd_queue *queue, struct pd_item *ret_items, size_t max,
-                    uint64_t deadline_ns);
+size_t pd_agent_queue_pop(struct pd_queue *queue, struct pd_item *ret_items, size_t max,
+                          uint64_t deadline_ns);
 
-size_t pd_queue_len(struct pd_queue *queue);
+size_t pd_agent_queue_len(struct pd_queue *queue);
 
 #endif

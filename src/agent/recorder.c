@@ -11,8 +11,9 @@
 #define RETAIN_NS   (10 * PD_NS_PER_S) /* longest work of retention at an end */
 #define MAINTAIN_NS PD_NS_PER_S
 
-void pd_recorder_init(struct pd_recorder *recorder, struct pd_tib *tib, struct pd_model *model,
-                      struct pd_alarms *alarms, struct pd_agent_counters *counters)
+void pd_agent_recorder_init(struct pd_recorder *recorder, struct pd_tib *tib,
+                            struct pd_model *model, struct pd_alarms *alarms,
+                            struct pd_agent_counters *counters)
 {
     memset(recorder, 0, sizeof *recorder);
     recorder->tib = tib;
@@ -21,9 +22,9 @@ void pd_recorder_init(struct pd_recorder *recorder, struct pd_tib *tib, struct p
     recorder->counters = counters;
 }
 
-void pd_recorder_done(struct pd_recorder *recorder)
+void pd_agent_recorder_done(struct pd_recorder *recorder)
 {
-    pd_model_free(recorder->model);
+    pd_agent_model_free(recorder->model);
     recorder->model = NULL;
 }
 
@@ -94,8 +95,8 @@ static void tell_committed(struct pd_recorder *recorder)
     recorder->positions_len = 0;
 }
 
-void pd_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_record *record,
-                      struct pd_item_extra *extra, bool kept)
+void pd_agent_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_record *record,
+                            struct pd_item_extra *extra, bool kept)
 {
     struct pd_tib_record *row = &recorder->records[recorder->batch_len];
     struct pd_way *way = &recorder->ways[recorder->batch_len];
@@ -114,12 +115,12 @@ void pd_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_r
         append(recorder);
         if (recorder->uncommitted >= PD_RECORDER_COMMIT_RECORDS &&
             !(recorder->marked && recorder->since_mark)) {
-            pd_recorder_commit(recorder);
+            pd_agent_recorder_commit(recorder);
         }
     }
 }
 
-void pd_recorder_trace(struct pd_recorder *recorder, const struct pd_trace *trace)
+void pd_agent_recorder_trace(struct pd_recorder *recorder, const struct pd_trace *trace)
 {
     struct pd_agent_trace_row row;
 
@@ -131,7 +132,7 @@ void pd_recorder_trace(struct pd_recorder *recorder, const struct pd_trace *trac
 
 /* The TIB commits by itself when it has PD_RECORDER_COMMIT_RECORDS: one stretch between two
  * positions before that it is done here. */
-void pd_recorder_position(struct pd_recorder *recorder, uint64_t key, uint64_t position)
+void pd_agent_recorder_position(struct pd_recorder *recorder, uint64_t key, uint64_t position)
 {
     unsigned at = 0;
 
@@ -139,7 +140,7 @@ void pd_recorder_position(struct pd_recorder *recorder, uint64_t key, uint64_t p
         at++;
     }
     if (at == PD_TIB_CURSORS) {
-        pd_recorder_commit(recorder);
+        pd_agent_recorder_commit(recorder);
         at = 0;
     }
     recorder->positions[at] = (struct pd_recorder_position){key, position};
@@ -151,11 +152,11 @@ void pd_recorder_position(struct pd_recorder *recorder, uint64_t key, uint64_t p
     if (!recorder->uncommitted) {
         tell_committed(recorder); /* nothing but announcements lies before it */
     } else if (recorder->uncommitted + 2 * PD_RECORDER_MARK_RECORDS >= PD_RECORDER_COMMIT_RECORDS) {
-        pd_recorder_commit(recorder);
+        pd_agent_recorder_commit(recorder);
     }
 }
 
-void pd_recorder_commit(struct pd_recorder *recorder)
+void pd_agent_recorder_commit(struct pd_recorder *recorder)
 {
     append(recorder);
     if (!recorder->uncommitted) {
@@ -170,12 +171,12 @@ void pd_recorder_commit(struct pd_recorder *recorder)
     tell_committed(recorder);
 }
 
-uint64_t pd_recorder_tick(struct pd_recorder *recorder, uint64_t now_ns)
+uint64_t pd_agent_recorder_tick(struct pd_recorder *recorder, uint64_t now_ns)
 {
     append(recorder);
     if (recorder->uncommitted && now_ns >= recorder->commit_by_ns &&
         !(recorder->marked && recorder->since_mark)) {
-        pd_recorder_commit(recorder);
+        pd_agent_recorder_commit(recorder);
     }
     if (now_ns >= recorder->maintain_ns) {
         int err = pd_tib_maintain(recorder->tib, pd_clock_wall_us());
@@ -215,22 +216,22 @@ static void retain(struct pd_tib *tib)
     }
 }
 
-void pd_recorder_end(struct pd_recorder *recorder)
+void pd_agent_recorder_end(struct pd_recorder *recorder)
 {
-    pd_recorder_commit(recorder);
+    pd_agent_recorder_commit(recorder);
     retain(recorder->tib);
 }
 
-void pd_recorder_snapshot(struct pd_recorder *recorder, struct pd_agent_snapshot *snapshot)
+void pd_agent_recorder_snapshot(struct pd_recorder *recorder, struct pd_agent_snapshot *snapshot)
 {
-    pd_recorder_commit(recorder);
+    pd_agent_recorder_commit(recorder);
     if (!snapshot->error) {
         snapshot->error = pd_tib_snapshot(recorder->tib, &snapshot->tib);
     }
     pd_agent_snapshot_decode(snapshot, recorder->model->resolver);
 }
 
-struct pd_resolver_counters pd_recorder_decoder(const struct pd_recorder *recorder)
+struct pd_resolver_counters pd_agent_recorder_decoder(const struct pd_recorder *recorder)
 {
     const struct pd_resolver_counters *now = pd_resolver_counters(recorder->model->resolver);
     struct pd_resolver_counters sum = recorder->decoder_before;
@@ -243,9 +244,9 @@ struct pd_resolver_counters pd_recorder_decoder(const struct pd_recorder *record
     return sum;
 }
 
-void pd_recorder_model(struct pd_recorder *recorder, struct pd_model *model)
+void pd_agent_recorder_model(struct pd_recorder *recorder, struct pd_model *model)
 {
-    recorder->decoder_before = pd_recorder_decoder(recorder);
-    pd_model_free(recorder->model);
+    recorder->decoder_before = pd_agent_recorder_decoder(recorder);
+    pd_agent_model_free(recorder->model);
     recorder->model = model;
 }

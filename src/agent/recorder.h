@@ -53,39 +53,40 @@ struct pd_recorder {
 };
 
 /* `model` is the store's from then on; the rest outlives it. */
-void pd_recorder_init(struct pd_recorder *recorder, struct pd_tib *tib, struct pd_model *model,
-                      struct pd_alarms *alarms, struct pd_agent_counters *counters);
-void pd_recorder_done(struct pd_recorder *recorder);
+void pd_agent_recorder_init(struct pd_recorder *recorder, struct pd_tib *tib,
+                            struct pd_model *model, struct pd_alarms *alarms,
+                            struct pd_agent_counters *counters);
+void pd_agent_recorder_done(struct pd_recorder *recorder);
 
 /* Decodes one record and puts it into the batch, with its further columns (the recorder's from then
  * on; NULL: none). `kept`: its source keeps it until it is stored, so that it counts for the next
  * position. */
-void pd_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_record *record,
-                      struct pd_item_extra *extra, bool kept);
+void pd_agent_recorder_take(struct pd_recorder *recorder, const struct pd_trajectory_record *record,
+                            struct pd_item_extra *extra, bool kept);
 
 /* Stores a trace, as a record of its own. */
-void pd_recorder_trace(struct pd_recorder *recorder, const struct pd_trace *trace);
+void pd_agent_recorder_trace(struct pd_recorder *recorder, const struct pd_trace *trace);
 
 /* The records of a source up to this position were taken. Once they are in the TIB, and with them
  * the position, `recorder->committed` is called. */
-void pd_recorder_position(struct pd_recorder *recorder, uint64_t key, uint64_t position);
+void pd_agent_recorder_position(struct pd_recorder *recorder, uint64_t key, uint64_t position);
 
 /* Everything taken so far is in the TIB, durably, or was counted as lost. */
-void pd_recorder_commit(struct pd_recorder *recorder);
+void pd_agent_recorder_commit(struct pd_recorder *recorder);
 
 /* An intake has ended: the same, and what is kept is within the limits. */
-void pd_recorder_end(struct pd_recorder *recorder);
+void pd_agent_recorder_end(struct pd_recorder *recorder);
 
 /* Commits and maintains when it is time; returns when to call again at the latest (monotonic). */
-uint64_t pd_recorder_tick(struct pd_recorder *recorder, uint64_t now_ns);
+uint64_t pd_agent_recorder_tick(struct pd_recorder *recorder, uint64_t now_ns);
 
 /* The second half of a snapshot: commit, snapshot, live rows. */
-void pd_recorder_snapshot(struct pd_recorder *recorder, struct pd_agent_snapshot *snapshot);
+void pd_agent_recorder_snapshot(struct pd_recorder *recorder, struct pd_agent_snapshot *snapshot);
 
 /* Decodes with another model from now on; the old one is freed. */
-void pd_recorder_model(struct pd_recorder *recorder, struct pd_model *model);
+void pd_agent_recorder_model(struct pd_recorder *recorder, struct pd_model *model);
 
 /* Sum over all models so far. */
-struct pd_resolver_counters pd_recorder_decoder(const struct pd_recorder *recorder);
+struct pd_resolver_counters pd_agent_recorder_decoder(const struct pd_recorder *recorder);
 
 #endif

@@ -41,8 +41,8 @@ static void make_routes(void)
 {
     memcpy(all.routes, fixed, sizeof fixed);
     all.len = FIXED_LEN;
-    for (size_t i = 0; i < QUESTIONS_MAX && pd_questions[i]; i++) {
-        const struct pd_question *question = pd_questions[i];
+    for (size_t i = 0; i < QUESTIONS_MAX && pd_query_questions[i]; i++) {
+        const struct pd_question *question = pd_query_questions[i];
 
         if (!question->member) {
             snprintf(all.paths[i], sizeof all.paths[i], "/v1/%s", question->name);
@@ -55,7 +55,7 @@ static void make_routes(void)
     }
 }
 
-const struct pd_route *pd_request_routes(size_t *ret_len)
+const struct pd_route *pd_agent_request_routes(size_t *ret_len)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -64,11 +64,11 @@ const struct pd_route *pd_request_routes(size_t *ret_len)
     return all.routes;
 }
 
-size_t pd_request_routes_own(void)
+size_t pd_agent_request_routes_own(void)
 {
     size_t len;
 
-    (void)pd_request_routes(&len);
+    (void)pd_agent_request_routes(&len);
     return all.own;
 }
 
@@ -76,8 +76,8 @@ static int find_route(const char *method, const char *path, struct pd_request *r
                       enum pd_role *ret_role, struct pd_problem *problem)
 {
     size_t len, i;
-    const struct pd_route *routes = pd_request_routes(&len);
-    int err = pd_route_find(routes, len, method, path, &i, request->id, problem);
+    const struct pd_route *routes = pd_agent_request_routes(&len);
+    int err = pd_daemon_route_find(routes, len, method, path, &i, request->id, problem);
 
     if (err) {
         return err;
@@ -117,8 +117,8 @@ static int parse_parameters(struct pd_target *target, struct pd_request *request
     char name[sizeof problem->parameter], value[PD_TARGET_MAX_BYTES];
     int more;
 
-    while ((more = pd_target_next(target, name, sizeof name, value, sizeof value,
-                                  &problem->error)) > 0) {
+    while ((more = pd_http_target_next(target, name, sizeof name, value, sizeof value,
+                                       &problem->error)) > 0) {
         more = set_parameter(request, name, value, problem);
         if (more) {
             break;
@@ -130,7 +130,7 @@ static int parse_parameters(struct pd_target *target, struct pd_request *request
     return more;
 }
 
-void pd_request_name_parameter(struct pd_problem *problem)
+void pd_agent_request_name_parameter(struct pd_problem *problem)
 {
     snprintf(problem->parameter, sizeof problem->parameter, "%.*s",
              (int)strcspn(problem->error.text, ":"), problem->error.text);
@@ -140,11 +140,11 @@ void pd_request_name_parameter(struct pd_problem *problem)
 static int make_document(struct pd_request *request, struct pd_problem *problem)
 {
     struct pd_document document;
-    int err =
-        pd_document_make(request->document.question, request->body, &document, &problem->error);
+    int err = pd_query_document_make(request->document.question, request->body, &document,
+                                     &problem->error);
 
     if (err) {
-        pd_request_name_parameter(problem);
+        pd_agent_request_name_parameter(problem);
     } else {
         request->document = document;
     }
@@ -157,7 +157,7 @@ static int parse_path(const struct pd_http_request *http, struct pd_target *targ
                       struct pd_problem *problem)
 {
     char path[PD_ROUTE_PATH_BYTES];
-    int err = pd_target_path(target, http->target, http->target_bytes, path, sizeof path);
+    int err = pd_http_target_path(target, http->target, http->target_bytes, path, sizeof path);
 
     if (err == -PD_E_URI_TOO_LONG) {
         return pd_fail(&problem->error, err, "the request target is longer than %d bytes",
@@ -174,7 +174,7 @@ static int parse(const struct pd_http_request *http, struct pd_request *request,
     int err = parse_path(http, &target, request, &role, problem);
 
     if (!err) {
-        err = pd_role_check(http, role, problem);
+        err = pd_http_role_check(http, role, problem);
     }
     if (!err && request->route == PD_ROUTE_QUESTION && strcmp(http->method, "POST") != 0 &&
         !(request->body = json_object())) {
@@ -185,12 +185,12 @@ static int parse(const struct pd_http_request *http, struct pd_request *request,
     }
     request->http = http;
     if (!err && !strcmp(http->method, "POST")) {
-        err = pd_body_json(http->body, http->body_bytes, &request->body, &problem->error);
+        err = pd_http_body_json(http->body, http->body_bytes, &request->body, &problem->error);
     }
     return err || request->route != PD_ROUTE_QUESTION ? err : make_document(request, problem);
 }
 
-size_t pd_request_body_bytes(const char *method, const char *target)
+size_t pd_agent_request_body_bytes(const char *method, const char *target)
 {
     struct pd_request request = {0};
     struct pd_problem problem = {0};
@@ -204,22 +204,22 @@ size_t pd_request_body_bytes(const char *method, const char *target)
                : BODY_MAX_BYTES;
 }
 
-void pd_request_done(struct pd_request *request)
+void pd_agent_request_done(struct pd_request *request)
 {
-    pd_document_done(&request->document);
+    pd_query_document_done(&request->document);
     json_decref(request->body);
     request->body = NULL;
 }
 
-int pd_request_parse(const struct pd_http_request *http, struct pd_request *ret_request,
-                     struct pd_problem *ret_problem)
+int pd_agent_request_parse(const struct pd_http_request *http, struct pd_request *ret_request,
+                           struct pd_problem *ret_problem)
 {
     struct pd_problem problem = {0};
     struct pd_request request = {.begun_ns = pd_clock_thread_ns()};
     int err = parse(http, &request, &problem);
 
     if (err) {
-        pd_request_done(&request);
+        pd_agent_request_done(&request);
         *ret_problem = problem;
     } else {
         *ret_request = request;

@@ -14,7 +14,7 @@ struct pd_response_cache {
     struct pd_answer answer;
 };
 
-struct pd_response_cache *pd_response_cache_new(void)
+struct pd_response_cache *pd_agent_response_cache_new(void)
 {
     struct pd_response_cache *again = calloc(1, sizeof *again);
 
@@ -22,16 +22,16 @@ struct pd_response_cache *pd_response_cache_new(void)
         return NULL;
     }
     pthread_mutex_init(&again->lock, NULL);
-    pd_answer_init(&again->answer);
+    pd_http_answer_init(&again->answer);
     return again;
 }
 
-void pd_response_cache_free(struct pd_response_cache *again)
+void pd_agent_response_cache_free(struct pd_response_cache *again)
 {
     if (!again) {
         return;
     }
-    pd_answer_done(&again->answer);
+    pd_http_answer_done(&again->answer);
     pthread_mutex_destroy(&again->lock);
     free(again);
 }
@@ -46,29 +46,30 @@ static bool is_kept(const struct pd_response_cache *again, const struct pd_query
            !memcmp(&again->query, query, sizeof *query);
 }
 
-bool pd_response_cache_find(struct pd_response_cache *again, const struct pd_query *query,
-                            enum pd_query_form form, uint64_t version, struct pd_answer *answer)
+bool pd_agent_response_cache_find(struct pd_response_cache *again, const struct pd_query *query,
+                                  enum pd_query_form form, uint64_t version,
+                                  struct pd_answer *answer)
 {
     if (!again || !version) {
         return false;
     }
     pthread_mutex_lock(&again->lock);
     bool found =
-        is_kept(again, query, form, version) && !pd_answer_copy_body(&again->answer, answer);
+        is_kept(again, query, form, version) && !pd_http_answer_copy_body(&again->answer, answer);
     pthread_mutex_unlock(&again->lock);
     return found;
 }
 
-void pd_response_cache_keep(struct pd_response_cache *again, const struct pd_query *query,
-                            enum pd_query_form form, uint64_t version,
-                            const struct pd_answer *answer)
+void pd_agent_response_cache_keep(struct pd_response_cache *again, const struct pd_query *query,
+                                  enum pd_query_form form, uint64_t version,
+                                  const struct pd_answer *answer)
 {
     if (!again || !version || answer->flowing || answer->file_bytes > PD_AGAIN_FILE_BYTES) {
         return;
     }
     pthread_mutex_lock(&again->lock);
-    pd_answer_done(&again->answer);
-    again->version = pd_answer_copy_body(answer, &again->answer) ? 0 : version;
+    pd_http_answer_done(&again->answer);
+    again->version = pd_http_answer_copy_body(answer, &again->answer) ? 0 : version;
     again->form = form;
     memcpy(&again->query, query, sizeof *query); /* with what lies between members */
     pthread_mutex_unlock(&again->lock);

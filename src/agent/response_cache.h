@@ -20,18 +20,19 @@
 
 struct pd_response_cache;
 
-struct pd_response_cache *pd_response_cache_new(void); /* NULL without memory */
-void pd_response_cache_free(struct pd_response_cache *again);
+struct pd_response_cache *pd_agent_response_cache_new(void); /* NULL without memory */
+void pd_agent_response_cache_free(struct pd_response_cache *again);
 
 /* Whether this answer is kept; then *answer, which is empty, has its body. A version of 0 is none.
  */
-bool pd_response_cache_find(struct pd_response_cache *again, const struct pd_query *query,
-                            enum pd_query_form form, uint64_t version, struct pd_answer *answer);
+bool pd_agent_response_cache_find(struct pd_response_cache *again, const struct pd_query *query,
+                                  enum pd_query_form form, uint64_t version,
+                                  struct pd_answer *answer);
 
 /* Keeps a copy of an answer that is finished, in place of what was kept. Without memory, or too
  * long, nothing is kept. */
-void pd_response_cache_keep(struct pd_response_cache *again, const struct pd_query *query,
-                            enum pd_query_form form, uint64_t version,
-                            const struct pd_answer *answer);
+void pd_agent_response_cache_keep(struct pd_response_cache *again, const struct pd_query *query,
+                                  enum pd_query_form form, uint64_t version,
+                                  const struct pd_answer *answer);
 
 #endif

@@ -15,77 +15,78 @@
 /* Of parts, and of what openapi.json does not describe; filled before the first request. */
 static struct pd_rest part_routes, undescribed;
 
-int pd_rest_alarms(struct pd_agent *agent, const struct pd_request *request,
-                   struct pd_answer *answer, struct pd_problem *problem)
+int pd_agent_rest_alarms(struct pd_agent *agent, const struct pd_request *request,
+                         struct pd_answer *answer, struct pd_problem *problem)
 {
     (void)request;
     (void)problem;
-    pd_answer_json(answer, 200, answer->type, pd_alarms_json(agent->alarms));
+    pd_http_answer_json(answer, 200, answer->type, pd_alarms_json(agent->alarms));
     return 0;
 }
 
-int pd_rest_status(struct pd_agent *agent, const struct pd_request *request,
-                   struct pd_answer *answer, struct pd_problem *problem)
+int pd_agent_rest_status(struct pd_agent *agent, const struct pd_request *request,
+                         struct pd_answer *answer, struct pd_problem *problem)
 {
     (void)request;
     (void)problem;
-    pd_answer_json(answer, 200, answer->type, pd_status_json(agent));
+    pd_http_answer_json(answer, 200, answer->type, pd_agent_status_json(agent));
     return 0;
 }
 
-int pd_rest_metrics(struct pd_agent *agent, const struct pd_request *request,
-                    struct pd_answer *answer, struct pd_problem *problem)
+int pd_agent_rest_metrics(struct pd_agent *agent, const struct pd_request *request,
+                          struct pd_answer *answer, struct pd_problem *problem)
 {
     (void)request;
     (void)problem;
-    return pd_metrics_write(agent, answer);
+    return pd_agent_metrics_write(agent, answer);
 }
 
-int pd_rest_openapi(struct pd_agent *agent, const struct pd_request *request,
-                    struct pd_answer *answer, struct pd_problem *problem)
+int pd_agent_rest_openapi(struct pd_agent *agent, const struct pd_request *request,
+                          struct pd_answer *answer, struct pd_problem *problem)
 {
     (void)agent;
     (void)request;
     (void)problem;
-    json_t *document = pd_rest_described(&undescribed, pd_openapi);
+    json_t *document = pd_daemon_rest_described(&undescribed, pd_openapi);
 
     if (document) { /* parts have brought routes */
-        pd_answer_json(answer, 200, answer->type, document);
+        pd_http_answer_json(answer, 200, answer->type, document);
         return 0;
     }
-    return pd_answer_write(answer, pd_openapi, pd_openapi_bytes());
+    return pd_http_answer_write(answer, pd_openapi, pd_agent_openapi_bytes());
 }
 
-static pd_rest_handler *const handlers[PD_ROUTE_COUNT] = {[PD_ROUTE_QUESTION] = pd_rest_question,
+static pd_rest_handler *const handlers[PD_ROUTE_COUNT] = {[PD_ROUTE_QUESTION] =
+                                                              pd_agent_rest_question,
 #define X(name, method, path, role, handler, help) [PD_ROUTE_##name] = (handler),
                                                           PD_ROUTES(X)
 #undef X
 };
 
-void pd_rest_answer(struct pd_agent *agent, const struct pd_http_request *http,
-                    struct pd_answer *answer)
+void pd_agent_rest_answer(struct pd_agent *agent, const struct pd_http_request *http,
+                          struct pd_answer *answer)
 {
     struct pd_problem problem = {0};
     struct pd_request request = {0};
-    int err = pd_request_parse(http, &request, &problem);
+    int err = pd_agent_request_parse(http, &request, &problem);
 
     pd_count(&agent->counters.http_requests, 1);
     if (!err) {
         err = handlers[request.route](agent, &request, answer, &problem);
     } else if (err == -PD_E_NOT_FOUND && part_routes.len) {
         problem = (struct pd_problem){0};
-        err = pd_rest_call(&part_routes, agent, http, answer, &problem);
+        err = pd_daemon_rest_call(&part_routes, agent, http, answer, &problem);
     }
-    pd_request_done(&request);
+    pd_agent_request_done(&request);
     if (err) {
         if (!problem.error.code) {
             problem.error.code = err;
         }
         if ((err == -PD_E_VALUE || err == -PD_E_UNKNOWN_KEY) && !problem.parameter[0]) {
-            pd_request_name_parameter(&problem);
+            pd_agent_request_name_parameter(&problem);
         }
         pd_count(&agent->counters.http_problems, 1);
-        pd_answer_problem(answer, &problem);
+        pd_http_answer_problem(answer, &problem);
     }
 }
 
@@ -94,7 +95,7 @@ void pd_rest_answer(struct pd_agent *agent, const struct pd_http_request *http,
 static void answer_http(void *context, const struct pd_http_request *request,
                         struct pd_answer *answer)
 {
-    pd_rest_answer(context, request, answer);
+    pd_agent_rest_answer(context, request, answer);
 }
 
 static void count_event(void *context, enum pd_http_event event)
@@ -122,10 +123,10 @@ static void count_event(void *context, enum pd_http_event event)
 static size_t wanted_bytes(void *context, const char *method, const char *target)
 {
     (void)context;
-    if (pd_rest_wants_body(&part_routes, method, target)) {
+    if (pd_daemon_rest_wants_body(&part_routes, method, target)) {
         return PD_REST_BODY_MAX_BYTES;
     }
-    return pd_request_body_bytes(method, target);
+    return pd_agent_request_body_bytes(method, target);
 }
 
 /* Whoever holds a turn and waits for a reader keeps others waiting. */
@@ -141,18 +142,18 @@ static bool contended(void *context)
 static void add_questions(void)
 {
     size_t len;
-    const struct pd_route *routes = pd_request_routes(&len);
+    const struct pd_route *routes = pd_agent_request_routes(&len);
 
-    for (size_t i = pd_request_routes_own(); i < len; i++) {
-        pd_rest_add(&undescribed, &(const struct pd_part_route){.route = routes[i]});
+    for (size_t i = pd_agent_request_routes_own(); i < len; i++) {
+        pd_daemon_rest_add(&undescribed, &(const struct pd_part_route){.route = routes[i]});
     }
 }
 
-struct pd_http_service pd_rest_service(struct pd_agent *agent)
+struct pd_http_service pd_agent_rest_service(struct pd_agent *agent)
 {
     if (!part_routes.len && !undescribed.len) {
-        pd_parts_routes(pd_agent_parts, &part_routes);
-        pd_parts_routes(pd_agent_parts, &undescribed);
+        pd_daemon_parts_routes(pd_agent_parts, &part_routes);
+        pd_daemon_parts_routes(pd_agent_parts, &undescribed);
         add_questions();
     }
     return (struct pd_http_service){.context = agent,

@@ -23,10 +23,10 @@ PD_ROUTES(X)
 #undef X
 
 /* Fills the answer (initialised by the caller), with a problem document when something is wrong. */
-void pd_rest_answer(struct pd_agent *agent, const struct pd_http_request *http,
-                    struct pd_answer *answer);
+void pd_agent_rest_answer(struct pd_agent *agent, const struct pd_http_request *http,
+                          struct pd_answer *answer);
 
 /* The same for the HTTP server; its counters become the agent's. */
-struct pd_http_service pd_rest_service(struct pd_agent *agent);
+struct pd_http_service pd_agent_rest_service(struct pd_agent *agent);
 
 #endif

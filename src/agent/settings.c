@@ -297,33 +297,33 @@ static void name_kinds(struct pd_option *option)
 /* Options of kinds of intake stand behind the intake. */
 static struct pd_options_joined joined;
 
-const struct pd_option *pd_settings_table(void)
+const struct pd_option *pd_agent_settings_table(void)
 {
     if (joined.len) {
         return joined.table;
     }
     joined.own_at = AT(own);
-    pd_options_rows(&joined, first_rows);
+    pd_daemon_options_rows(&joined, first_rows);
     name_kinds(&joined.table[joined.len - 1]);
     for (size_t i = 0; pd_intakes[i]; i++) {
-        pd_options_own(&joined, pd_intakes[i]->options, pd_intakes[i]->options_bytes);
+        pd_daemon_options_own(&joined, pd_intakes[i]->options, pd_intakes[i]->options_bytes);
     }
-    pd_parts_options(pd_agent_parts, &joined);
-    pd_options_rows(&joined, last_rows);
+    pd_daemon_parts_options(pd_agent_parts, &joined);
+    pd_daemon_options_rows(&joined, last_rows);
     return joined.table;
 }
 
-const struct pd_options_joined *pd_settings_joined(void)
+const struct pd_options_joined *pd_agent_settings_joined(void)
 {
-    return pd_settings_table() ? &joined : NULL;
+    return pd_agent_settings_table() ? &joined : NULL;
 }
 
-int pd_settings_load(int argc, char **argv, struct pd_settings *ret_settings, bool *ret_usage,
-                     struct pd_error *error)
+int pd_agent_settings_load(int argc, char **argv, struct pd_settings *ret_settings, bool *ret_usage,
+                           struct pd_error *error)
 {
     struct pd_settings settings = {0};
-    int err = pd_daemon_settings_load(pd_settings_table(), &settings.common, argc, argv, ret_usage,
-                                      error);
+    int err = pd_daemon_settings_load(pd_agent_settings_table(), &settings.common, argc, argv,
+                                      ret_usage, error);
 
     if (err) {
         return err;
@@ -336,7 +336,7 @@ int pd_settings_load(int argc, char **argv, struct pd_settings *ret_settings, bo
     return 0;
 }
 
-void pd_settings_done(struct pd_settings *settings)
+void pd_agent_settings_done(struct pd_settings *settings)
 {
     pd_daemon_settings_done(&settings->common);
 }
@@ -357,7 +357,7 @@ static bool has_kind(const struct pd_settings *settings, const struct pd_intake_
  * harm, and stand in files that many hosts share. */
 static const char *idle_flag(const struct pd_settings *settings, const struct pd_intake_ops *ops)
 {
-    const char *own = pd_settings_intake_options((void *)(uintptr_t)settings, ops);
+    const char *own = pd_agent_settings_intake_options((void *)(uintptr_t)settings, ops);
 
     for (const struct pd_option *option = ops->options; option && option->name; option++) {
         if (option->type == PD_OPTION_FLAG && own[option->offset]) {
@@ -386,7 +386,7 @@ static int check_intakes(const struct pd_settings *settings, struct pd_error *er
     return err;
 }
 
-int pd_settings_check(const struct pd_settings *settings, struct pd_error *error)
+int pd_agent_settings_check(const struct pd_settings *settings, struct pd_error *error)
 {
     const struct pd_daemon_needed needed[] = {
         {"topology", settings->topology},
@@ -409,7 +409,7 @@ int pd_settings_check(const struct pd_settings *settings, struct pd_error *error
                             : 0;
 }
 
-const char *pd_settings_folder(const struct pd_settings *settings)
+const char *pd_agent_settings_folder(const struct pd_settings *settings)
 {
     if (!strstr(settings->tib, "://")) {
         return settings->tib;
@@ -424,18 +424,18 @@ static bool at_once(const struct pd_option *option)
            option->offset == AT(retention_bytes);
 }
 
-void pd_settings_compare(const struct pd_settings *now, const struct pd_settings *wanted,
-                         void (*report)(const char *name))
+void pd_agent_settings_compare(const struct pd_settings *now, const struct pd_settings *wanted,
+                               void (*report)(const char *name))
 {
-    pd_daemon_settings_compare(pd_settings_table(), now, wanted, at_once, report);
+    pd_daemon_settings_compare(pd_agent_settings_table(), now, wanted, at_once, report);
 }
 
-const void *pd_settings_intake_options(void *settings, const struct pd_intake_ops *ops)
+const void *pd_agent_settings_intake_options(void *settings, const struct pd_intake_ops *ops)
 {
-    return pd_options_own_of(&joined, settings, ops->options);
+    return pd_daemon_options_own_of(&joined, settings, ops->options);
 }
 
-struct pd_intake_config pd_settings_intake(const struct pd_settings *settings, bool use_dscp)
+struct pd_intake_config pd_agent_settings_intake(const struct pd_settings *settings, bool use_dscp)
 {
     return (struct pd_intake_config){
         .trajectory = {.idle_ns = settings->idle_ms * 1000000,
@@ -447,7 +447,7 @@ struct pd_intake_config pd_settings_intake(const struct pd_settings *settings, b
     };
 }
 
-struct pd_tib_config pd_settings_tib(const struct pd_settings *settings)
+struct pd_tib_config pd_agent_settings_tib(const struct pd_settings *settings)
 {
     return (struct pd_tib_config){
         .max_bytes = settings->retention_bytes,
@@ -461,7 +461,7 @@ struct pd_tib_config pd_settings_tib(const struct pd_settings *settings)
 }
 
 /* Who only stores a capture watches nothing. */
-struct pd_monitor_config pd_settings_monitor(const struct pd_settings *settings)
+struct pd_monitor_config pd_agent_settings_monitor(const struct pd_settings *settings)
 {
     struct pd_monitor_config config = {
         .source = PD_MONITOR_NONE,

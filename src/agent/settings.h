@@ -53,33 +53,33 @@ struct pd_settings {
 };
 
 /* Ends with a NULL name. The first call, from the main thread, makes it. */
-const struct pd_option *pd_settings_table(void);
-const struct pd_options_joined *pd_settings_joined(void);
+const struct pd_option *pd_agent_settings_table(void);
+const struct pd_options_joined *pd_agent_settings_joined(void);
 
 /* Defaults, then flags, then what the file says and the flags do not. `argv` must outlive the
  * settings. `ret_usage` tells whether it was the command line (exit 2) and not a file (exit 1) that
  * was wrong. */
-int pd_settings_load(int argc, char **argv, struct pd_settings *ret_settings, bool *ret_usage,
-                     struct pd_error *error);
+int pd_agent_settings_load(int argc, char **argv, struct pd_settings *ret_settings, bool *ret_usage,
+                           struct pd_error *error);
 
 /* What no single value shows: that the needed ones are there and go together. -PD_E_VALUE. */
-int pd_settings_check(const struct pd_settings *settings, struct pd_error *error);
+int pd_agent_settings_check(const struct pd_settings *settings, struct pd_error *error);
 
-void pd_settings_done(struct pd_settings *settings);
+void pd_agent_settings_done(struct pd_settings *settings);
 
 /* Calls `report` with the name of each option whose value differs and that only a restart can
  * change. */
-void pd_settings_compare(const struct pd_settings *now, const struct pd_settings *wanted,
-                         void (*report)(const char *name));
+void pd_agent_settings_compare(const struct pd_settings *now, const struct pd_settings *wanted,
+                               void (*report)(const char *name));
 
 /* Where what must outlive a restart is kept beside the records: the store's directory, or that of
  * its spool. */
-const char *pd_settings_folder(const struct pd_settings *settings);
+const char *pd_agent_settings_folder(const struct pd_settings *settings);
 
 /* The options of a kind of intake, for pd_intake_set_open; `settings` are not changed. */
-const void *pd_settings_intake_options(void *settings, const struct pd_intake_ops *ops);
-struct pd_intake_config pd_settings_intake(const struct pd_settings *settings, bool use_dscp);
-struct pd_tib_config pd_settings_tib(const struct pd_settings *settings);
-struct pd_monitor_config pd_settings_monitor(const struct pd_settings *settings);
+const void *pd_agent_settings_intake_options(void *settings, const struct pd_intake_ops *ops);
+struct pd_intake_config pd_agent_settings_intake(const struct pd_settings *settings, bool use_dscp);
+struct pd_tib_config pd_agent_settings_tib(const struct pd_settings *settings);
+struct pd_monitor_config pd_agent_settings_monitor(const struct pd_settings *settings);
 
 #endif

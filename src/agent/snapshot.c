@@ -87,7 +87,7 @@ void pd_agent_snapshot_add(struct pd_agent_snapshot *snapshot,
         return;
     }
     if (snapshot->query.columns) {
-        snapshot->extras[snapshot->records_len] = pd_item_extra_new(extra, extra_bytes);
+        snapshot->extras[snapshot->records_len] = pd_agent_item_extra_new(extra, extra_bytes);
     }
     snapshot->records[snapshot->records_len++] = *record;
 }

@@ -15,7 +15,7 @@ static json_t *intake_json(const struct pd_intake_status *status)
 
     json_object_set_new(intake, "kind", json_string(status->kind));
     json_object_set_new(intake, "state", json_string(pd_intake_state_id(status->state)));
-    json_object_set_new(intake, "detail", pd_text_json(status->detail));
+    json_object_set_new(intake, "detail", pd_http_text_json(status->detail));
 #define X(name, text) SET(intake, #name, status->name);
     PD_INTAKE_COUNTERS(X)
 #undef X
@@ -35,7 +35,7 @@ static json_t *intakes_json(const struct pd_pipeline_status *status)
     for (unsigned i = 0; i < status->intakes_len; i++) {
         json_t *intake = intake_json(&status->intakes[i].status);
 
-        json_object_set_new(intake, "spec", pd_text_json(status->intakes[i].spec));
+        json_object_set_new(intake, "spec", pd_http_text_json(status->intakes[i].spec));
         json_array_append_new(list, intake);
     }
     return list;
@@ -70,7 +70,7 @@ static json_t *tib_json(struct pd_tib *tib)
     json_t *object = json_object();
     int err = pd_tib_stat(tib, &stat);
 
-    json_object_set_new(object, "state", pd_text_json(err ? pd_error_text(err) : "ok"));
+    json_object_set_new(object, "state", pd_http_text_json(err ? pd_error_text(err) : "ok"));
 #define X(name, text) SET(object, #name, stat.name);
     PD_TIB_COUNTERS(X)
 #undef X
@@ -146,7 +146,7 @@ static json_t *tcp_json(struct pd_monitor *monitor)
         pd_monitor_stat(monitor, &stat);
     }
     json_object_set_new(object, "source", json_string(pd_monitor_source_id(stat.source)));
-    json_object_set_new(object, "reason", pd_text_json(stat.reason));
+    json_object_set_new(object, "reason", pd_http_text_json(stat.reason));
     SET(object, "since_us", stat.since_us);
     SET(object, "flows", stat.flows);
 #define X(name, text) SET(object, #name, stat.name);
@@ -159,8 +159,8 @@ static json_t *topology_json(const struct pd_pipeline_status *status)
 {
     json_t *topology = json_object();
 
-    json_object_set_new(topology, "name", pd_text_json(status->topology));
-    json_object_set_new(topology, "codec", pd_text_json(status->codec));
+    json_object_set_new(topology, "name", pd_http_text_json(status->topology));
+    json_object_set_new(topology, "codec", pd_http_text_json(status->codec));
     SET(topology, "switches", status->switches);
     SET(topology, "hosts", status->hosts);
     return topology;
@@ -177,14 +177,14 @@ static json_t *agent_json(const struct pd_agent *agent, const struct pd_pipeline
     return object;
 }
 
-json_t *pd_status_json(struct pd_agent *agent)
+json_t *pd_agent_status_json(struct pd_agent *agent)
 {
     struct pd_pipeline_status status;
     json_t *document = json_object();
 
-    pd_pipeline_status(agent->pipeline, &status);
+    pd_agent_pipeline_status(agent->pipeline, &status);
     json_object_set_new(document, "version", json_string(PD_VERSION));
-    json_object_set_new(document, "host", pd_text_json(agent->host));
+    json_object_set_new(document, "host", pd_http_text_json(agent->host));
     SET(document, "uptime_s", (pd_clock_monotonic_ns() - agent->started_ns) / PD_NS_PER_S);
     json_object_set_new(document, "topology", topology_json(&status));
     if (status.intakes_len == 1) {
@@ -198,7 +198,7 @@ json_t *pd_status_json(struct pd_agent *agent)
     json_object_set_new(document, "installed", installed_json(agent->installed));
     json_object_set_new(document, "tcp", tcp_json(agent->monitor));
     json_object_set_new(document, "agent", agent_json(agent, &status));
-    pd_parts_status(pd_agent_parts, agent, document);
+    pd_daemon_parts_status(pd_agent_parts, agent, document);
     json_object_set_new(document, "query_turns", pd_daemon_admission_json(agent->query_turns));
     json_object_set_new(document, "program_turns", pd_daemon_admission_json(agent->program_turns));
     return document;

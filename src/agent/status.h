@@ -9,6 +9,6 @@
 
 /* NULL without memory; the caller's. From any thread. Every counter of the stages' tables is in it.
  */
-json_t *pd_status_json(struct pd_agent *agent);
+json_t *pd_agent_status_json(struct pd_agent *agent);
 
 #endif

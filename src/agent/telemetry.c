@@ -58,13 +58,13 @@ static int open_telemetry(void *daemon, const void *options, struct pd_error *er
         err = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
     return err ? err
-               : pd_digests_new(settings->topology, plan, settings->max_records, &agent->counters,
-                                agent->alarms, &agent->digests, error);
+               : pd_agent_digests_new(settings->topology, plan, settings->max_records,
+                                      &agent->counters, agent->alarms, &agent->digests, error);
 }
 
 static void close_telemetry(void *daemon)
 {
-    pd_digests_free(((struct pd_agent *)daemon)->digests);
+    pd_agent_digests_free(((struct pd_agent *)daemon)->digests);
     free(own.text);
     own.text = NULL;
 }
@@ -88,7 +88,7 @@ static int give(struct pd_answer *answer, struct pd_problem *problem, json_t *do
     if (!document) {
         return pd_fail(&problem->error, -ENOMEM, "no memory for the answer");
     }
-    pd_answer_json(answer, 200, answer->type, document);
+    pd_http_answer_json(answer, 200, answer->type, document);
     return 0;
 }
 
@@ -113,7 +113,7 @@ static int get_status(void *daemon, struct pd_call *call, struct pd_answer *answ
     pthread_mutex_lock(&own.lock);
     json_t *document =
         json_pack("{s:b, s:o, s:b}", "able", agent->digests != NULL, "hash", hash_json(),
-                  "settling", agent->digests && pd_digests_settling(agent->digests));
+                  "settling", agent->digests && pd_agent_digests_settling(agent->digests));
     pthread_mutex_unlock(&own.lock);
     return give(answer, problem, document);
 }
@@ -128,7 +128,7 @@ static void change(struct pd_agent *agent, struct pd_pint_plan *plan, char *text
     }
     free(own.text);
     own.text = text;
-    pd_digests_offer(agent->digests, plan);
+    pd_agent_digests_offer(agent->digests, plan);
     pd_log(PD_LOG_INFO, MODULE, NULL, "another telemetry plan is taken over");
 }
 

@@ -110,7 +110,7 @@ static void keep(void *daemon, const struct pd_trace *trace)
 {
     struct pd_agent *agent = daemon;
 
-    if (pd_pipeline_trace(agent->pipeline, trace)) {
+    if (pd_agent_pipeline_trace(agent->pipeline, trace)) {
         pd_count(&own.lost, 1);
     }
 }
@@ -134,7 +134,7 @@ static int start_traces(void *daemon, struct pd_error *error)
     if (!own.wanted) {
         return 0;
     }
-    own.model = pd_model_hold(agent->model);
+    own.model = pd_agent_model_hold(agent->model);
     own.config.topology = own.model->topology;
     own.config.monitor = agent->monitor;
     err = pd_tracer_new(&own.config, &agent->tracer, &words);
@@ -174,7 +174,7 @@ static void close_traces(void *daemon)
 
     pd_tracer_free(agent->tracer);
     agent->tracer = NULL;
-    pd_model_free(own.model);
+    pd_agent_model_free(own.model);
     own.model = NULL;
 }
 
@@ -186,11 +186,11 @@ void pd_agent_traces_model(struct pd_agent *agent, struct pd_model *model)
     if (!agent->tracer) {
         return;
     }
-    own.model = pd_model_hold(model);
+    own.model = pd_agent_model_hold(model);
     if (pd_tracer_topology(agent->tracer, own.model->topology, &error)) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "the rate of traces stays as it was: %s", error.text);
     }
-    pd_model_free(before);
+    pd_agent_model_free(before);
 }
 
 /* ---- by hand ---- */
@@ -325,11 +325,11 @@ static int trace_flow(void *daemon, struct pd_call *call, struct pd_answer *answ
     if (err) {
         return err;
     }
-    document = pd_trace_json(&trace);
+    document = pd_query_trace_json(&trace);
     if (!document) {
         return pd_fail(&problem->error, -ENOMEM, "no memory for the answer");
     }
-    pd_answer_json(answer, 200, answer->type, document);
+    pd_http_answer_json(answer, 200, answer->type, document);
     return 0;
 }
 

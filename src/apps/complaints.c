@@ -43,7 +43,7 @@ static int read_complaints(const json_t *alarms, struct pd_report *report,
         }
     }
     if (wrong) {
-        pd_report_lacks(report, "%zu alarms do not say which flow suffers: left out", wrong);
+        pd_app_report_lacks(report, "%zu alarms do not say which flow suffers: left out", wrong);
     }
     if (complaints->len) {
         qsort(complaints->list, complaints->len, sizeof *complaints->list, by_destination);
@@ -94,8 +94,8 @@ int pd_app_complaints_ask(const struct pd_app_call *call, const struct pd_app_wi
                             PD_APP_ALARMS_MOST, &alarms, error);
 
     if (!err && json_array_size(alarms) >= PD_APP_ALARMS_MOST) {
-        pd_report_lacks(report, "there are more than %d alarms: only the newest are looked at",
-                        PD_APP_ALARMS_MOST - 1);
+        pd_app_report_lacks(report, "there are more than %d alarms: only the newest are looked at",
+                            PD_APP_ALARMS_MOST - 1);
     }
     if (!err) {
         err = read_complaints(alarms, report, complaints, error);

@@ -47,8 +47,8 @@ int pd_app_flows_ask(const struct pd_app_call *call, struct pd_report *report, j
         return err;
     }
     if (flows.unknown) {
-        pd_report_lacks(report, "%zu flows have a path that does not exist: left out",
-                        flows.unknown);
+        pd_app_report_lacks(report, "%zu flows have a path that does not exist: left out",
+                            flows.unknown);
     }
     *ret_flows = flows;
     return 0;

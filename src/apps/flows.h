@@ -30,7 +30,7 @@ void pd_app_flows_done(struct pd_app_flows *flows); /* works on zeroed memory */
 void pd_app_flows_by_id(struct pd_app_flows *flows);
 void pd_app_flows_by_bytes(struct pd_app_flows *flows);
 
-/* {"flow_id":…,"path":[…],"bytes","pkts"}, for pd_report_flow. */
+/* {"flow_id":…,"path":[…],"bytes","pkts"}, for pd_app_report_flow. */
 json_t *pd_app_flows_json(const struct pd_app_row *row);
 
 #endif

@@ -58,7 +58,7 @@ static json_t *name_flows(struct look *look)
 
     for (size_t i = 0; hashes && i < suffering->len; i++) {
         if (suffering->flows[i].fresh) {
-            hashes[len++] = pd_path_sums_hash(&suffering->flows[i].flow);
+            hashes[len++] = pd_query_path_sums_hash(&suffering->flows[i].flow);
         }
     }
     if (len) {
@@ -82,7 +82,7 @@ static json_t *name_flows(struct look *look)
 
 static bool is_wanted(const struct look *look, const struct pd_flow_id *flow)
 {
-    return pd_path_sums_hash(flow) < look->below;
+    return pd_query_path_sums_hash(flow) < look->below;
 }
 
 static int ask_receivers(struct look *look, struct pd_error *error)
@@ -99,7 +99,8 @@ static int ask_receivers(struct look *look, struct pd_error *error)
     int err = pd_app_ask(look->of.call, look->of.report, PD_PATH_SUMS_NAME, args, NULL,
                          &look->answer, error);
     if (!err && pd_app_number(look->answer, "left_out", &left_out) && left_out) {
-        pd_report_lacks(look->of.report, "%" PRIu64 " rows for which hosts had no room", left_out);
+        pd_app_report_lacks(look->of.report, "%" PRIu64 " rows for which hosts had no room",
+                            left_out);
     }
     return err;
 }
@@ -146,7 +147,7 @@ static int add_path(struct look *look, const uint32_t *nodes, uint32_t len, cons
 {
     uint64_t pkts, bytes;
 
-    if (!pd_row_number(sum, 0, &pkts) || !pd_row_number(sum, 1, &bytes)) {
+    if (!pd_query_row_number(sum, 0, &pkts) || !pd_query_row_number(sum, 1, &bytes)) {
         look->wrong++;
         return 0;
     }
@@ -212,8 +213,9 @@ static bool read_part(const json_t *row, struct part *part)
 {
     const char *path = json_string_value(json_array_get(row, PATH_AT));
 
-    return pd_flow_row_read(row, &part->flow) && path && !pd_path_parse(path, &part->path) &&
-           pd_row_number(row, PKTS_AT, &part->pkts) && pd_row_number(row, BYTES_AT, &part->bytes);
+    return pd_query_flow_row_read(row, &part->flow) && path && !pd_path_parse(path, &part->path) &&
+           pd_query_row_number(row, PKTS_AT, &part->pkts) &&
+           pd_query_row_number(row, BYTES_AT, &part->bytes);
 }
 
 /* With packets on some paths, the others did not matter in this span. */
@@ -404,7 +406,7 @@ static int hand_over(const struct look *look, struct pd_error *error)
     int err = look->of.copy ? pd_evidence_write(look->of.copy, &period) : 0;
 
     if (look->wrong) {
-        pd_report_lacks(look->of.report, "%zu rows of hosts that make no sense", look->wrong);
+        pd_app_report_lacks(look->of.report, "%zu rows of hosts that make no sense", look->wrong);
     }
     if (err) {
         return pd_fail(error, err, "evidence: %s", pd_error_text(err));

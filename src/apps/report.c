@@ -10,7 +10,7 @@
 
 #include "base/path.h"
 
-void pd_report_init(struct pd_report *report)
+void pd_app_report_init(struct pd_report *report)
 {
     *report = (struct pd_report){
         .links = json_array(),
@@ -23,7 +23,7 @@ void pd_report_init(struct pd_report *report)
                      !report->lacks;
 }
 
-void pd_report_done(struct pd_report *report)
+void pd_app_report_done(struct pd_report *report)
 {
     json_decref(report->links);
     json_decref(report->switches);
@@ -101,7 +101,7 @@ __attribute__((format(printf, 3, 0))) static void add_words(struct pd_report *re
     add_once(report, list, PD_REPORT_WORDS_MAX, json_string(words));
 }
 
-void pd_report_say(struct pd_report *report, const char *format, ...)
+void pd_app_report_say(struct pd_report *report, const char *format, ...)
 {
     va_list values;
 
@@ -110,7 +110,7 @@ void pd_report_say(struct pd_report *report, const char *format, ...)
     va_end(values);
 }
 
-void pd_report_evidence(struct pd_report *report, const char *format, ...)
+void pd_app_report_evidence(struct pd_report *report, const char *format, ...)
 {
     va_list values;
 
@@ -119,7 +119,7 @@ void pd_report_evidence(struct pd_report *report, const char *format, ...)
     va_end(values);
 }
 
-void pd_report_lacks(struct pd_report *report, const char *format, ...)
+void pd_app_report_lacks(struct pd_report *report, const char *format, ...)
 {
     va_list values;
 
@@ -128,7 +128,7 @@ void pd_report_lacks(struct pd_report *report, const char *format, ...)
     va_end(values);
 }
 
-void pd_report_link(struct pd_report *report, uint32_t from, uint32_t to)
+void pd_app_report_link(struct pd_report *report, uint32_t from, uint32_t to)
 {
     char text[PD_LINK_TEXT_BYTES];
 
@@ -136,12 +136,12 @@ void pd_report_link(struct pd_report *report, uint32_t from, uint32_t to)
              json_string(pd_link_format((struct pd_link_match){from, to}, text)));
 }
 
-void pd_report_switch(struct pd_report *report, uint32_t id)
+void pd_app_report_switch(struct pd_report *report, uint32_t id)
 {
     add_once(report, report->switches, PD_REPORT_LINKS_MAX, json_integer(id));
 }
 
-void pd_report_flow(struct pd_report *report, json_t *flow)
+void pd_app_report_flow(struct pd_report *report, json_t *flow)
 {
     add(report, report->flows, PD_REPORT_FLOWS_MAX, flow);
 }
@@ -154,7 +154,7 @@ static json_t *results(struct pd_report *report)
     return report->results;
 }
 
-void pd_report_row(struct pd_report *report, const char *name, json_t *row)
+void pd_app_report_row(struct pd_report *report, const char *name, json_t *row)
 {
     json_t *rows = json_object_get(results(report), name);
 
@@ -167,14 +167,14 @@ void pd_report_row(struct pd_report *report, const char *name, json_t *row)
     add(report, rows, PD_REPORT_ROWS_MAX, row);
 }
 
-void pd_report_text(struct pd_report *report, const char *name, const char *text)
+void pd_app_report_text(struct pd_report *report, const char *name, const char *text)
 {
     if (json_object_set_new(results(report), name, json_string(text))) {
         report->failed = true;
     }
 }
 
-void pd_report_member(struct pd_report *report, const char *name, json_t *value)
+void pd_app_report_member(struct pd_report *report, const char *name, json_t *value)
 {
     report->more = report->more ? report->more : json_object();
     if (json_object_set_new(report->more, name, value)) {
@@ -196,7 +196,7 @@ static void note_missing(struct pd_report *report, json_int_t host)
     json_decref(id);
 }
 
-void pd_report_answer(struct pd_report *report, const json_t *answer)
+void pd_app_report_answer(struct pd_report *report, const json_t *answer)
 {
     const json_t *missing = json_object_get(json_object_get(answer, "hosts"), "missing"), *host;
     size_t i;
@@ -206,23 +206,23 @@ void pd_report_answer(struct pd_report *report, const json_t *answer)
         const char *reason = json_string_value(json_object_get(host, "reason"));
         json_int_t id = json_integer_value(json_object_get(host, "id"));
 
-        pd_report_lacks(report, "host %" JSON_INTEGER_FORMAT " did not answer: %s", id,
-                        reason ? reason : "no reason given");
+        pd_app_report_lacks(report, "host %" JSON_INTEGER_FORMAT " did not answer: %s", id,
+                            reason ? reason : "no reason given");
         note_missing(report, id);
     }
     if (json_is_false(json_object_get(answer, "complete")) && !json_array_size(missing)) {
-        pd_report_lacks(report, "an answer of the hosts was not complete");
+        pd_app_report_lacks(report, "an answer of the hosts was not complete");
     }
 }
 
-json_t *pd_report_json(struct pd_report *report, const char *app)
+json_t *pd_app_report_json(struct pd_report *report, const char *app)
 {
     double confidence = isfinite(report->confidence) ? report->confidence : 0;
     json_t *object;
 
     if (report->left_out) {
-        pd_report_lacks(report, "%" PRIu64 " findings more, for which this report has no room",
-                        report->left_out);
+        pd_app_report_lacks(report, "%" PRIu64 " findings more, for which this report has no room",
+                            report->left_out);
     }
     if (report->failed) {
         return NULL;

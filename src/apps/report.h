@@ -37,38 +37,38 @@ struct pd_report {
     bool failed;       /* memory ran out */
 };
 
-void pd_report_init(struct pd_report *report);
-void pd_report_done(struct pd_report *report); /* works on zeroed memory */
+void pd_app_report_init(struct pd_report *report);
+void pd_app_report_done(struct pd_report *report); /* works on zeroed memory */
 
 /* The verdict's sentence. */
-void pd_report_say(struct pd_report *report, const char *format, ...)
+void pd_app_report_say(struct pd_report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* A reason for it; something that could not be seen. The same words twice are kept once. */
-void pd_report_evidence(struct pd_report *report, const char *format, ...)
+void pd_app_report_evidence(struct pd_report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void pd_report_lacks(struct pd_report *report, const char *format, ...)
+void pd_app_report_lacks(struct pd_report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Each kept once. */
-void pd_report_link(struct pd_report *report, uint32_t from, uint32_t to);
-void pd_report_switch(struct pd_report *report, uint32_t id);
+void pd_app_report_link(struct pd_report *report, uint32_t from, uint32_t to);
+void pd_app_report_switch(struct pd_report *report, uint32_t id);
 /* `flow`: {"flow_id":{…},…more}; taken over. */
-void pd_report_flow(struct pd_report *report, json_t *flow);
+void pd_app_report_flow(struct pd_report *report, json_t *flow);
 
 /* A row of results.NAME, a flat object; taken over. */
-void pd_report_row(struct pd_report *report, const char *name, json_t *row);
+void pd_app_report_row(struct pd_report *report, const char *name, json_t *row);
 /* results.NAME as text. */
-void pd_report_text(struct pd_report *report, const char *name, const char *text);
+void pd_app_report_text(struct pd_report *report, const char *name, const char *text);
 
 /* A member of an application's own beside those of all reports; `value` is taken over. */
-void pd_report_member(struct pd_report *report, const char *name, json_t *value);
+void pd_app_report_member(struct pd_report *report, const char *name, json_t *value);
 
 /* What an answer of the world lacks: hosts that are missing, with their reasons, or that it was cut
  * off. */
-void pd_report_answer(struct pd_report *report, const json_t *answer);
+void pd_app_report_answer(struct pd_report *report, const json_t *answer);
 
 /* The JSON object; NULL without memory. A report that lacks anything is never certain: `certain` is
  * then false, whatever the application said. */
-json_t *pd_report_json(struct pd_report *report, const char *app);
+json_t *pd_app_report_json(struct pd_report *report, const char *app);
 
 #endif

@@ -27,14 +27,14 @@ struct taking {
 static int take_violations(struct taking *taking, const struct pd_tib_record *group,
                            struct pd_app_row *row)
 {
-    unsigned broken = pd_conformance_check(taking->query, group);
+    unsigned broken = pd_query_conformance_check(taking->query, group);
     int err = 0;
 
     taking->infeasible += !group->path->len && pd_tib_claim(group).state == PD_CLAIM_INFEASIBLE &&
-                          pd_conformance_judges_paths(taking->query);
+                          pd_query_conformance_judges_paths(taking->query);
     for (unsigned rule = 0; rule < PD_CONFORMANCE_RULE_COUNT && !err; rule++) {
         if (broken >> rule & 1) {
-            row->rule = pd_conformance_rule_text((enum pd_conformance_rule)rule);
+            row->rule = pd_query_conformance_rule_text((enum pd_conformance_rule)rule);
             err = taking->visit(taking->context, row, NULL);
         }
     }
@@ -75,14 +75,14 @@ static int give_rows(const struct pd_app_world *world, json_t *document, struct 
     static const char *const others[] = {"hosts", NULL};
     const struct pd_items items = {taking, take_group, take_sums};
     struct pd_document read;
-    int err = pd_document_parse(document, others, &read, error);
+    int err = pd_query_document_parse(document, others, &read, error);
 
     if (err) {
         return err;
     }
-    taking->query = pd_document_query(&read);
+    taking->query = pd_query_document_query(&read);
     err = world->ops->rows(world->context, document, &items, ret_answer, error);
-    pd_document_done(&read);
+    pd_query_document_done(&read);
     return err;
 }
 
@@ -114,7 +114,7 @@ static int ask(const struct pd_app_call *call, struct pd_report *report, const c
         return err;
     }
     if (report) {
-        pd_report_answer(report, answer);
+        pd_app_report_answer(report, answer);
     }
     *ret_answer = answer;
     return 0;
@@ -203,12 +203,12 @@ int pd_app_alarms(const struct pd_app_call *call, const char *reason, uint64_t f
 
 json_t *pd_app_flow_json(const struct pd_flow_id *flow)
 {
-    return pd_flow_id_json(flow);
+    return pd_query_flow_id_json(flow);
 }
 
 bool pd_app_flow_read(const json_t *object, struct pd_flow_id *ret_flow)
 {
-    return !pd_flow_id_read(object, ret_flow, NULL);
+    return !pd_query_flow_id_read(object, ret_flow, NULL);
 }
 
 bool pd_app_path_read(const json_t *row, struct pd_path *ret_path)
@@ -222,7 +222,7 @@ bool pd_app_path_read(const json_t *row, struct pd_path *ret_path)
         ret_path->len = 0;
         return true;
     }
-    if (pd_way_read(row, &path, &claim, &member)) {
+    if (pd_query_way_read(row, &path, &claim, &member)) {
         return false;
     }
     pd_path_copy(ret_path, &path);
@@ -231,7 +231,7 @@ bool pd_app_path_read(const json_t *row, struct pd_path *ret_path)
 
 json_t *pd_app_path_json(const struct pd_path *path)
 {
-    return pd_path_json(path);
+    return pd_query_path_json(path);
 }
 
 const char *pd_app_path_text(const struct pd_path *path, char text[PD_APP_PATH_TEXT_BYTES])
@@ -265,7 +265,7 @@ bool pd_app_path_exists(const struct pd_topology *topology, const struct pd_path
 
 bool pd_app_number(const json_t *object, const char *member, uint64_t *ret_number)
 {
-    return !pd_member_number(object, member, 0, NUMBER_MAX, ret_number, NULL);
+    return !pd_query_member_number(object, member, 0, NUMBER_MAX, ret_number, NULL);
 }
 
 /* Zero where there is none. */
@@ -332,8 +332,8 @@ int pd_app_rows(const json_t *answer, const char *list, struct pd_report *report
         }
     }
     if (wrong && report) {
-        pd_report_lacks(report, "%zu rows of an answer (%s) were not in order: left out", wrong,
-                        list);
+        pd_app_report_lacks(report, "%zu rows of an answer (%s) were not in order: left out", wrong,
+                            list);
     }
     return err;
 }
@@ -346,11 +346,11 @@ bool pd_app_alarm_read(const json_t *object, struct pd_app_alarm *ret_alarm)
 
     if (!pd_app_number(object, "time_us", &alarm.time_us) ||
         !read_optional(object, "id", &alarm.id) ||
-        pd_member_text(object, "reason", alarm.reason, sizeof alarm.reason, NULL)) {
+        pd_query_member_text(object, "reason", alarm.reason, sizeof alarm.reason, NULL)) {
         return false;
     }
     if (json_object_get(object, "host") &&
-        pd_member_number(object, "host", 0, UINT32_MAX, &host, NULL)) {
+        pd_query_member_number(object, "host", 0, UINT32_MAX, &host, NULL)) {
         return false;
     }
     if (flow && !json_is_null(flow) && !pd_app_flow_read(flow, &alarm.flow)) {
@@ -392,9 +392,9 @@ uint32_t pd_app_host_of(const struct pd_topology *topology, const struct pd_addr
 void pd_app_lacks_evidence(unsigned wanted, unsigned has, struct pd_report *report)
 {
     if (wanted & PD_APP_PROBES & ~has) {
-        pd_report_lacks(report, "no probes are sent in this network");
+        pd_app_report_lacks(report, "no probes are sent in this network");
     }
     if (wanted == PD_APP_METERS && !(has & PD_APP_METERS)) {
-        pd_report_lacks(report, "no meters count what paths lose in this network");
+        pd_app_report_lacks(report, "no meters count what paths lose in this network");
     }
 }

@@ -52,13 +52,13 @@ int pd_app_receiver_spare(const struct pd_app_call *call, struct pd_report *repo
                           struct pd_error *error)
 {
     if (!receiver->sources) {
-        pd_report_say(report, "nothing: no sender complains");
+        pd_app_report_say(report, "nothing: no sender complains");
     } else {
-        pd_report_say(report,
-                      "nothing: at most %" PRIu64
-                      " sender%s to one receiver suffer%s, fewer than %" PRIu64,
-                      receiver->sources, receiver->sources == 1 ? "" : "s",
-                      receiver->sources == 1 ? "s" : "", least);
+        pd_app_report_say(report,
+                          "nothing: at most %" PRIu64
+                          " sender%s to one receiver suffer%s, fewer than %" PRIu64,
+                          receiver->sources, receiver->sources == 1 ? "" : "s",
+                          receiver->sources == 1 ? "s" : "", least);
     }
     return call->alarm ? 0 : pd_app_roll_call(call, report, error);
 }
@@ -156,8 +156,8 @@ static int group(struct pd_app_receiver *receiver, const struct pd_topology *top
         receiver->senders[i].flow_bps /= (double)receiver->senders[i].flows;
     }
     if (beyond) {
-        pd_report_lacks(report, "%" PRIu64 " flows of more than %d senders: left out", beyond,
-                        PD_APP_SENDERS_MAX);
+        pd_app_report_lacks(report, "%" PRIu64 " flows of more than %d senders: left out", beyond,
+                            PD_APP_SENDERS_MAX);
     }
     return 0;
 }
@@ -268,7 +268,7 @@ static int note_alarms(const struct pd_app_call *call, struct pd_app_receiver *r
     uint64_t unknown = 0;
     int err;
 
-    pd_report_init(&scratch);
+    pd_app_report_init(&scratch);
     err = pd_app_complaints_ask(call, &receiver->window, PD_APP_SKEW_US, &scratch, &complaints,
                                 error);
     for (size_t i = 0; i < complaints.len && !err; i++) {
@@ -288,10 +288,10 @@ static int note_alarms(const struct pd_app_call *call, struct pd_app_receiver *r
         add_loser(losers, flow);
     }
     if (unknown) {
-        pd_report_lacks(report, "%" PRIu64 " alarms are about flows of which nothing arrived",
-                        unknown);
+        pd_app_report_lacks(report, "%" PRIu64 " alarms are about flows of which nothing arrived",
+                            unknown);
     }
-    pd_report_done(&scratch);
+    pd_app_report_done(&scratch);
     free(complaints.list);
     return err;
 }
@@ -360,7 +360,7 @@ static void ask_senders(const struct pd_app_call *call, struct pd_report *report
         err = pd_app_rows(answer, "flows", report, take_poor, &asking, &error);
     }
     if (err && err != -PD_E_UNSUPPORTED) {
-        pd_report_lacks(report, "what the senders' TCP saw: %.300s", error.text);
+        pd_app_report_lacks(report, "what the senders' TCP saw: %.300s", error.text);
     }
     json_decref(answer);
 }
@@ -487,7 +487,7 @@ static void show_tree(const struct pd_app_receiver *receiver, struct pd_report *
                            receiver->senders_len);
     }
     if (text) {
-        pd_report_text(report, "tree", text);
+        pd_app_report_text(report, "tree", text);
     } else {
         report->failed = true;
     }
@@ -502,15 +502,16 @@ void pd_app_receiver_show(const struct pd_app_receiver *receiver, struct pd_repo
     for (size_t i = 0; i < receiver->senders_len; i++) {
         const struct pd_app_sender *sender = &receiver->senders[i];
 
-        pd_report_row(report, "senders",
-                      json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:f}", "sender",
-                                pd_addr_format(&sender->addr, receiver->ip_version, addr), "host",
-                                (json_int_t)sender->host, "port_switch", (json_int_t)sender->port,
-                                "flows", (json_int_t)sender->flows, "bytes",
-                                (json_int_t)sender->bytes, "throughput_mbps",
-                                sender->flow_bps / 1e6, "alarms", (json_int_t)sender->alarms,
-                                "retransmissions", (json_int_t)sender->retransmissions, "timeouts",
-                                (json_int_t)sender->timeouts, "tcp_mbps", sender->tcp_bps / 1e6));
+        pd_app_report_row(report, "senders",
+                          json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:f}", "sender",
+                                    pd_addr_format(&sender->addr, receiver->ip_version, addr),
+                                    "host", (json_int_t)sender->host, "port_switch",
+                                    (json_int_t)sender->port, "flows", (json_int_t)sender->flows,
+                                    "bytes", (json_int_t)sender->bytes, "throughput_mbps",
+                                    sender->flow_bps / 1e6, "alarms", (json_int_t)sender->alarms,
+                                    "retransmissions", (json_int_t)sender->retransmissions,
+                                    "timeouts", (json_int_t)sender->timeouts, "tcp_mbps",
+                                    sender->tcp_bps / 1e6));
     }
     show_tree(receiver, report);
 }

@@ -62,11 +62,11 @@ static int take_row(const struct pd_app_suffering *before, const struct pd_topol
     struct pd_app_sufferer flow = {0};
     uint64_t recent, spared, host;
 
-    if (!pd_flow_row_read(row, &flow.flow) ||
-        !pd_row_number(row, PD_SUFFERING_TOTAL, &flow.total) ||
-        !pd_row_number(row, PD_SUFFERING_RECENT, &recent) ||
-        !pd_row_number(row, PD_SUFFERING_SPARED, &spared) ||
-        !pd_row_number(row, PD_SUFFERING_HOST, &host)) {
+    if (!pd_query_flow_row_read(row, &flow.flow) ||
+        !pd_query_row_number(row, PD_SUFFERING_TOTAL, &flow.total) ||
+        !pd_query_row_number(row, PD_SUFFERING_RECENT, &recent) ||
+        !pd_query_row_number(row, PD_SUFFERING_SPARED, &spared) ||
+        !pd_query_row_number(row, PD_SUFFERING_HOST, &host)) {
         return WRONG;
     }
     if (pd_app_host_of(topology, &flow.flow.src, flow.flow.ip_version) != host) {
@@ -110,12 +110,12 @@ static int take(struct pd_app_suffering *suffering, const struct pd_topology *to
         counts[take_row(suffering, topology, row, &flows[counts[TAKEN]])]++;
     }
     if (counts[WRONG]) {
-        pd_report_lacks(report, "%zu rows of " PD_SUFFERING_NAME " that make no sense",
-                        counts[WRONG]);
+        pd_app_report_lacks(report, "%zu rows of " PD_SUFFERING_NAME " that make no sense",
+                            counts[WRONG]);
     }
     if (counts[NOT_ITS_OWN]) {
-        pd_report_lacks(report, "%zu flows of which hosts spoke that do not send them",
-                        counts[NOT_ITS_OWN]);
+        pd_app_report_lacks(report, "%zu flows of which hosts spoke that do not send them",
+                            counts[NOT_ITS_OWN]);
     }
     (void)pd_app_number(answer, "since_us", &since_us);
     qsort(flows, counts[TAKEN], sizeof *flows, by_flow);
@@ -138,14 +138,15 @@ int pd_app_suffering_ask(struct pd_app_suffering *suffering, const struct pd_app
     const char *source = json_string_value(json_object_get(answer, "source"));
 
     if (!err && (!source || !strcmp(source, "none") || !strcmp(source, "mixed"))) {
-        pd_report_lacks(report, "TCP is not watched in the same way on all hosts, or not at all");
+        pd_app_report_lacks(report,
+                            "TCP is not watched in the same way on all hosts, or not at all");
     }
     if (!err) {
         err = take(suffering, call->world->topology, answer, report, error);
     }
     if (!err && pd_app_number(answer, "left_out", &left_out) && left_out) {
-        pd_report_lacks(report, "%" PRIu64 " flows that suffer, for which there was no room",
-                        left_out);
+        pd_app_report_lacks(report, "%" PRIu64 " flows that suffer, for which there was no room",
+                            left_out);
     }
     json_decref(answer);
     return err;

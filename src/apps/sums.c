@@ -21,8 +21,8 @@ int pd_app_objects(const json_t *answer, const char *list, struct pd_report *rep
         wrong += !visit(context, object);
     }
     if (wrong) {
-        pd_report_lacks(report, "%zu rows of an answer (%s) were not in order: left out", wrong,
-                        list);
+        pd_app_report_lacks(report, "%zu rows of an answer (%s) were not in order: left out", wrong,
+                            list);
     }
     return 0;
 }

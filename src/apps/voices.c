@@ -40,9 +40,10 @@ void pd_app_voices_say(const struct pd_app_voices *voices, const char *what,
     if (!voices->any) {
         return;
     }
-    pd_report_evidence(report, "%s: this is the word of %s, which received it; it was sent by %s",
-                       what, name_of(voices->told, voices->told_by_several, told),
-                       name_of(voices->sent, voices->sent_by_several, sent));
+    pd_app_report_evidence(report,
+                           "%s: this is the word of %s, which received it; it was sent by %s", what,
+                           name_of(voices->told, voices->told_by_several, told),
+                           name_of(voices->sent, voices->sent_by_several, sent));
 }
 
 struct pd_app_edges pd_app_edges_say(const struct pd_app_call *call, struct pd_report *report)
@@ -54,16 +55,17 @@ struct pd_app_edges pd_app_edges_say(const struct pd_app_call *call, struct pd_r
     }
     call->world->ops->edges(call->world->context, &edges);
     if (edges.open) {
-        pd_report_lacks(report,
-                        "the edge of %" PRIu32 " switches is open (the first is %" PRIu32
-                        "): a host there can write link tags of its own",
-                        edges.open, edges.first_open);
+        pd_app_report_lacks(report,
+                            "the edge of %" PRIu32 " switches is open (the first is %" PRIu32
+                            "): a host there can write link tags of its own",
+                            edges.open, edges.first_open);
     }
     if (edges.unknown) {
-        pd_report_evidence(report,
-                           "whether hosts can write link tags of their own is not known at %" PRIu32
-                           " switches (the first is %" PRIu32 ")",
-                           edges.unknown, edges.first_unknown);
+        pd_app_report_evidence(
+            report,
+            "whether hosts can write link tags of their own is not known at %" PRIu32
+            " switches (the first is %" PRIu32 ")",
+            edges.unknown, edges.first_unknown);
     }
     return edges;
 }

@@ -30,7 +30,7 @@ struct pd_alarm_sums {
 
 static const char *const names[] = {"reason", "host", "link"};
 
-int pd_alarm_sums_by(const char *text, enum pd_alarm_sums_by *ret_by)
+int pd_cli_alarm_sums_by(const char *text, enum pd_alarm_sums_by *ret_by)
 {
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
         if (!strcmp(text, names[i])) {
@@ -41,7 +41,7 @@ int pd_alarm_sums_by(const char *text, enum pd_alarm_sums_by *ret_by)
     return -PD_E_VALUE;
 }
 
-int pd_alarm_sums_new(enum pd_alarm_sums_by by, struct pd_alarm_sums **ret_sums)
+int pd_cli_alarm_sums_new(enum pd_alarm_sums_by by, struct pd_alarm_sums **ret_sums)
 {
     struct pd_alarm_sums *sums = calloc(1, sizeof *sums);
     if (!sums) {
@@ -57,7 +57,7 @@ int pd_alarm_sums_new(enum pd_alarm_sums_by by, struct pd_alarm_sums **ret_sums)
     return 0;
 }
 
-void pd_alarm_sums_free(struct pd_alarm_sums *sums)
+void pd_cli_alarm_sums_free(struct pd_alarm_sums *sums)
 {
     if (sums) {
         json_decref(sums->places);
@@ -95,7 +95,7 @@ static struct row *row_of(struct pd_alarm_sums *sums, const char *key, const str
 static int count(struct pd_alarm_sums *sums, const char *text, const struct entry *entry)
 {
     char key[KEY_BYTES];
-    pd_text_word(text, key, sizeof key);
+    pd_row_text_word(text, key, sizeof key);
     struct row *row = row_of(sums, key, entry);
     if (!row) {
         return sums->len == PD_ALARM_SUMS_MAX ? 0 : -ENOMEM;
@@ -129,15 +129,15 @@ static int add_one(struct pd_alarm_sums *sums, const struct pd_cli_reader *reade
     const char *reason = json_string_value(json_object_get(alarm, "reason"));
     uint64_t host;
     char text[PD_TEXT_NUMBER_BYTES];
-    int err = pd_read_number(reader, alarm, "id", PD_READ_MAX, &entry.id);
+    int err = pd_cli_read_number(reader, alarm, "id", PD_READ_MAX, &entry.id);
     if (!err) {
-        err = pd_read_number(reader, alarm, "host", UINT32_MAX, &host);
+        err = pd_cli_read_number(reader, alarm, "host", UINT32_MAX, &host);
     }
     if (!err) {
-        err = pd_read_number(reader, alarm, "time_us", PD_READ_MAX, &entry.time_us);
+        err = pd_cli_read_number(reader, alarm, "time_us", PD_READ_MAX, &entry.time_us);
     }
     if (!err && json_object_get(alarm, "count")) {
-        err = pd_read_number(reader, alarm, "count", PD_READ_MAX, &entry.count);
+        err = pd_cli_read_number(reader, alarm, "count", PD_READ_MAX, &entry.count);
     }
     if (err) {
         return err;
@@ -152,11 +152,11 @@ static int add_one(struct pd_alarm_sums *sums, const struct pd_cli_reader *reade
     return count(sums, text, &entry);
 }
 
-int pd_alarm_sums_add(struct pd_alarm_sums *sums, const json_t *answer, struct pd_error *error)
+int pd_cli_alarm_sums_add(struct pd_alarm_sums *sums, const json_t *answer, struct pd_error *error)
 {
     const struct pd_cli_reader reader = {"the answer's", error};
     const json_t *rows;
-    int err = pd_read_array(&reader, answer, "alarms", &rows);
+    int err = pd_cli_read_array(&reader, answer, "alarms", &rows);
     for (size_t i = 0; i < json_array_size(rows) && !err; i++) {
         err = add_one(sums, &reader, json_array_get(rows, i));
     }
@@ -186,21 +186,21 @@ static void cells(struct pd_rows_table *table, const struct row *row)
 static void print_end(const struct pd_alarm_sums *sums, size_t shown)
 {
     char number[PD_TEXT_NUMBER_BYTES];
-    printf("%s%s alarm%s", shown ? "\n" : "", pd_text_number(sums->alarms, number),
-           pd_text_plural(sums->alarms));
+    printf("%s%s alarm%s", shown ? "\n" : "", pd_row_text_number(sums->alarms, number),
+           pd_row_text_plural(sums->alarms));
     if (sums->len > shown) {
-        printf(", %s more %ss with fewer", pd_text_number(sums->len - shown, number),
+        printf(", %s more %ss with fewer", pd_row_text_number(sums->len - shown, number),
                names[sums->by]);
     }
     if (sums->left_out) {
         printf(", %s not summed up: more than %u different %ss",
-               pd_text_number(sums->left_out, number), PD_ALARM_SUMS_MAX, names[sums->by]);
+               pd_row_text_number(sums->left_out, number), PD_ALARM_SUMS_MAX, names[sums->by]);
     }
     putchar('\n');
 }
 
-int pd_alarm_sums_print(struct pd_alarm_sums *sums, const struct pd_cli_table *shape,
-                        struct pd_error *error)
+int pd_cli_alarm_sums_print(struct pd_alarm_sums *sums, const struct pd_cli_table *shape,
+                            struct pd_error *error)
 {
     static const char *const titles[] = {"REASON", "HOST", "LINK"};
     const struct pd_rows_column columns[] = {

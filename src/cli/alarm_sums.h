@@ -22,18 +22,19 @@
 enum pd_alarm_sums_by { PD_ALARM_SUMS_REASON, PD_ALARM_SUMS_HOST, PD_ALARM_SUMS_LINK };
 
 /* "reason", "host", "link". 0 or -PD_E_VALUE. */
-int pd_alarm_sums_by(const char *text, enum pd_alarm_sums_by *ret_by);
+int pd_cli_alarm_sums_by(const char *text, enum pd_alarm_sums_by *ret_by);
 
 struct pd_alarm_sums;
 
-int pd_alarm_sums_new(enum pd_alarm_sums_by by, struct pd_alarm_sums **ret_sums); /* 0, -ENOMEM */
-void pd_alarm_sums_free(struct pd_alarm_sums *sums);                              /* NULL is fine */
+int pd_cli_alarm_sums_new(enum pd_alarm_sums_by by,
+                          struct pd_alarm_sums **ret_sums); /* 0, -ENOMEM */
+void pd_cli_alarm_sums_free(struct pd_alarm_sums *sums);    /* NULL is fine */
 
 /* Adds an answer of GET /v1/alarms. 0, -PD_E_SYNTAX or -ENOMEM. */
-int pd_alarm_sums_add(struct pd_alarm_sums *sums, const json_t *answer, struct pd_error *error);
+int pd_cli_alarm_sums_add(struct pd_alarm_sums *sums, const json_t *answer, struct pd_error *error);
 
 /* The most frequent first, on standard output. 0 or a negative error. */
-int pd_alarm_sums_print(struct pd_alarm_sums *sums, const struct pd_cli_table *shape,
-                        struct pd_error *error);
+int pd_cli_alarm_sums_print(struct pd_alarm_sums *sums, const struct pd_cli_table *shape,
+                            struct pd_error *error);
 
 #endif

@@ -60,7 +60,7 @@ static int check_by(void *target, const char *name, const char *value, struct pd
 {
     enum pd_alarm_sums_by by;
     (void)target;
-    return pd_alarm_sums_by(value, &by)
+    return pd_cli_alarm_sums_by(value, &by)
                ? pd_fail(error, -PD_E_VALUE, "%s: expected reason, host or link, not \"%.100s\"",
                          name, value)
                : 0;
@@ -135,15 +135,15 @@ static int read_paths(const struct pd_cli_reader *reader, const json_t *row,
     const json_t *paths = NULL;
     char one[PD_TEXT_PATH_BYTES];
     size_t used = 0;
-    int err = pd_read_array(reader, row, "paths", &paths);
+    int err = pd_cli_read_array(reader, row, "paths", &paths);
     *text = '\0';
     for (size_t i = 0; i < json_array_size(paths) && !err; i++) {
         struct pd_path path = {0};
-        err = pd_read_switches(reader, json_array_get(paths, i), &path);
+        err = pd_cli_read_switches(reader, json_array_get(paths, i), &path);
         if (err) {
             return err;
         }
-        size_t len = strlen(pd_text_path(&path, style, one));
+        size_t len = strlen(pd_row_text_path(&path, style, one));
         if (used + len + 8 > PATHS_BYTES) {
             strcpy(text + used, " …");
             break;
@@ -160,19 +160,19 @@ static int read_alarm(const struct pd_cli_reader *reader, const json_t *row,
     const json_t *flow = json_object_get(row, "flow_id");
     const char *reason = json_string_value(json_object_get(row, "reason")),
                *detail = json_string_value(json_object_get(row, "detail"));
-    int err = pd_read_number(reader, row, "id", PD_READ_MAX, &alarm.id);
+    int err = pd_cli_read_number(reader, row, "id", PD_READ_MAX, &alarm.id);
     if (!err) {
-        err = pd_read_number(reader, row, "host", UINT32_MAX, &alarm.host);
+        err = pd_cli_read_number(reader, row, "host", UINT32_MAX, &alarm.host);
     }
     if (!err) {
-        err = pd_read_number(reader, row, "time_us", PD_READ_MAX, &alarm.time_us);
+        err = pd_cli_read_number(reader, row, "time_us", PD_READ_MAX, &alarm.time_us);
     }
     if (!err && !reason) {
-        err = pd_read_bad(reader, "reason", "a text");
+        err = pd_cli_read_bad(reader, "reason", "a text");
     }
     alarm.has_flow = flow && !json_is_null(flow);
     if (!err && alarm.has_flow) {
-        err = pd_read_flow(reader, row, &alarm.flow);
+        err = pd_cli_read_flow(reader, row, &alarm.flow);
     }
     if (!err) {
         err = read_paths(reader, row, style, alarm.paths);
@@ -180,8 +180,8 @@ static int read_alarm(const struct pd_cli_reader *reader, const json_t *row,
     if (err) {
         return err;
     }
-    pd_text_word(reason, alarm.reason, sizeof alarm.reason);
-    pd_text_word(detail ? detail : "", alarm.detail, sizeof alarm.detail);
+    pd_row_text_word(reason, alarm.reason, sizeof alarm.reason);
+    pd_row_text_word(detail ? detail : "", alarm.detail, sizeof alarm.detail);
     *ret_alarm = alarm;
     return 0;
 }
@@ -227,7 +227,7 @@ static int print_table(const struct settings *set, const json_t *answer, struct 
     char number[PD_TEXT_NUMBER_BYTES];
     const json_t *rows = NULL;
     struct pd_rows_table *table = pd_rows_new(columns, sizeof columns / sizeof *columns, &style);
-    int err = table ? pd_read_array(&reader, answer, "alarms", &rows) : -ENOMEM;
+    int err = table ? pd_cli_read_array(&reader, answer, "alarms", &rows) : -ENOMEM;
     size_t len = json_array_size(rows);
     for (size_t i = 0; i < len && !err; i++) {
         struct alarm alarm;
@@ -240,7 +240,8 @@ static int print_table(const struct settings *set, const json_t *answer, struct 
         err = pd_rows_print(table, stdout);
     }
     if (!err && !style.csv) {
-        printf("%s%s alarm%s\n", len ? "\n" : "", pd_text_number(len, number), pd_text_plural(len));
+        printf("%s%s alarm%s\n", len ? "\n" : "", pd_row_text_number(len, number),
+               pd_row_text_plural(len));
     }
     if (err == -ENOMEM) {
         pd_fail(error, err, "no memory for the table");
@@ -325,7 +326,7 @@ static int sum_up(const struct settings *set, struct pd_alarm_sums *sums, struct
         if (err) {
             return err;
         }
-        err = pd_alarm_sums_add(sums, answer, error);
+        err = pd_cli_alarm_sums_add(sums, answer, error);
         more = json_is_true(json_object_get(answer, "more"));
         snprintf(since, sizeof since, "%" JSON_INTEGER_FORMAT,
                  json_integer_value(json_object_get(answer, "last")));
@@ -339,16 +340,16 @@ static int show_sums(const struct settings *set, struct pd_error *error)
 {
     enum pd_alarm_sums_by by = PD_ALARM_SUMS_REASON;
     struct pd_alarm_sums *sums;
-    pd_alarm_sums_by(set->by, &by);
-    int err = pd_alarm_sums_new(by, &sums);
+    pd_cli_alarm_sums_by(set->by, &by);
+    int err = pd_cli_alarm_sums_new(by, &sums);
     if (err) {
         return pd_fail(error, err, "no memory for the table");
     }
     err = sum_up(set, sums, error);
     if (!err) {
-        err = pd_alarm_sums_print(sums, &set->table, error);
+        err = pd_cli_alarm_sums_print(sums, &set->table, error);
     }
-    pd_alarm_sums_free(sums);
+    pd_cli_alarm_sums_free(sums);
     return err;
 }
 
@@ -365,13 +366,14 @@ static void print_line(const struct follower *follower, const struct alarm *alar
 {
     char time[PD_TIME_TEXT_BYTES], src[PD_END_TEXT_BYTES], dst[PD_END_TEXT_BYTES];
     printf("%" PRIu64 "  %s  host %" PRIu64 "  %s%s%s", alarm->id,
-           pd_text_time(alarm->time_us, &follower->style, time), alarm->host,
+           pd_row_text_time(alarm->time_us, &follower->style, time), alarm->host,
            follower->style.colour ? "\033[1m" : "", alarm->reason,
            follower->style.colour ? "\033[0m" : "");
     if (alarm->has_flow) {
-        printf("  %s %s %s", pd_text_end(&alarm->flow.src, &alarm->flow, alarm->flow.src_port, src),
+        printf("  %s %s %s",
+               pd_row_text_end(&alarm->flow.src, &alarm->flow, alarm->flow.src_port, src),
                follower->style.utf8 ? "→" : "->",
-               pd_text_end(&alarm->flow.dst, &alarm->flow, alarm->flow.dst_port, dst));
+               pd_row_text_end(&alarm->flow.dst, &alarm->flow, alarm->flow.dst_port, dst));
     }
     if (*alarm->paths) {
         printf("  path %s", alarm->paths);
@@ -445,7 +447,7 @@ static int connect_once(const struct follower *follower, struct pd_cli_events *e
  * missed. */
 static int follow(const struct settings *set, struct pd_error *error)
 {
-    struct follower follower = {set, pd_style_of(stdout), error, false};
+    struct follower follower = {set, pd_row_style_of(stdout), error, false};
     follower.style.local = set->table.local;
     struct pd_cli_events events;
     unsigned wait_s = RETRY_S;

@@ -100,14 +100,14 @@ static int post(const struct settings *set, const char *route, json_t *document,
     if (!body) {
         return pd_fail(error, -ENOMEM, "no memory");
     }
-    pd_progress_begin(&progress, "waiting for the controller");
+    pd_cli_progress_begin(&progress, "waiting for the controller");
     err = pd_cli_server_ask(&set->server,
                             (struct pd_cli_request){.route = route,
                                                     .body = body,
-                                                    .waiting = pd_progress_wait,
+                                                    .waiting = pd_cli_progress_wait,
                                                     .waiting_context = &progress},
                             ret_text, ret_answer, error);
-    pd_progress_end(&progress);
+    pd_cli_progress_end(&progress);
     free(body);
     return err;
 }
@@ -177,7 +177,7 @@ static int run_apps(const void *settings, const struct pd_cli_words *words, stru
     }
     apps = own_apps();
     if (set->json) {
-        return pd_json_print(apps, error);
+        return pd_cli_json_print(apps, error);
     }
     const struct pd_style style = pd_cli_table_style(&set->table);
     err = pd_cli_list(&app_listing, apps, &style, stdout, error);
@@ -255,7 +255,7 @@ static int print_judged(const struct settings *set, struct pd_cli_memory *text, 
 
     free(text->bytes);
     if (!err && set->json) {
-        return pd_json_print(report, error);
+        return pd_cli_json_print(report, error);
     }
     if (!err) {
         err = show_report(report, &set->table, error);

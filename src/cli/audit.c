@@ -102,7 +102,7 @@ static void put(const json_t *entry, const char *member)
         dumped = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
         text = dumped;
     }
-    printf("  %s", text && *text ? pd_text_word(text, word, sizeof word) : "-");
+    printf("  %s", text && *text ? pd_row_text_word(text, word, sizeof word) : "-");
     free(dumped);
 }
 
@@ -113,8 +113,8 @@ static void print_line(const json_t *entry, const struct pd_style *style)
                                           "hosts", "detail", "outcome"};
     char time_text[PD_TIME_TEXT_BYTES];
 
-    printf("%s", pd_text_time((uint64_t)json_integer_value(json_object_get(entry, "time_us")),
-                              style, time_text));
+    printf("%s", pd_row_text_time((uint64_t)json_integer_value(json_object_get(entry, "time_us")),
+                                  style, time_text));
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         put(entry, members[i]);
     }

@@ -75,12 +75,12 @@ static int issue(struct issuing *run, struct pd_certificate *wanted, struct pd_e
     wanted->until = run->now + days * DAY_S;
     /* What is there is left alone for the first half of its life. */
     const char *why =
-        run->set->renew ? "" : pd_ca_lacks(run->ca, wanted, run->now + days * DAY_S / 2);
+        run->set->renew ? "" : pd_cli_ca_lacks(run->ca, wanted, run->now + days * DAY_S / 2);
     if (!why) {
         run->kept++;
         return 0;
     }
-    int err = pd_ca_issue(run->ca, wanted, error);
+    int err = pd_cli_ca_issue(run->ca, wanted, error);
     if (err) {
         return err;
     }
@@ -118,7 +118,7 @@ static int split(char *list, const char *names[HOSTS_MAX + 1], struct pd_error *
     size_t len = 0;
     char *rest;
     for (char *name = strtok_r(list, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
-        if (len == HOSTS_MAX || (!is_address(name) && !pd_certificate_is_dns_name(name))) {
+        if (len == HOSTS_MAX || (!is_address(name) && !pd_cli_certificate_is_dns_name(name))) {
             return pd_fail(error, -PD_E_VALUE,
                            "--controller: expects at most %d names or addresses, as in "
                            "controller.example,10.0.0.9",
@@ -155,7 +155,7 @@ static int issue_host(struct issuing *run, const json_t *entry, struct pd_error 
     const char *hosts[3] = {NULL};
     size_t len = 0;
     uint64_t id;
-    int err = pd_read_number(&reader, entry, "id", UINT32_MAX, &id);
+    int err = pd_cli_read_number(&reader, entry, "id", UINT32_MAX, &id);
     if (err) {
         return err;
     }
@@ -166,7 +166,7 @@ static int issue_host(struct issuing *run, const json_t *entry, struct pd_error 
     if (!pd_http_url_host(url, host, sizeof host)) {
         hosts[len++] = host;
     }
-    if (name && pd_certificate_is_dns_name(name) && (!len || strcmp(name, host) != 0)) {
+    if (name && pd_cli_certificate_is_dns_name(name) && (!len || strcmp(name, host) != 0)) {
         hosts[len++] = name;
     }
     snprintf(file, sizeof file, "host-%" PRIu64, id);
@@ -209,7 +209,7 @@ static int issue_hosts(struct issuing *run, struct pd_error *error)
 /* Known by its name in the topology; the file bears it, too, where a file can. */
 static int issue_switch(struct issuing *run, const struct pd_switch *sw, struct pd_error *error)
 {
-    bool plain = pd_certificate_is_dns_name(sw->name);
+    bool plain = pd_cli_certificate_is_dns_name(sw->name);
     const char *hosts[] = {sw->name, NULL};
     char file[128];
     if (plain) {
@@ -254,7 +254,7 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
     struct issuing run = {.set = set, .folder = words->words[0], .now = time(NULL)};
     uint64_t ca_days = set->days > CA_DAYS ? set->days : CA_DAYS;
     bool made;
-    int err = pd_ca_open(run.folder, run.now + (time_t)ca_days * DAY_S, &run.ca, &made, error);
+    int err = pd_cli_ca_open(run.folder, run.now + (time_t)ca_days * DAY_S, &run.ca, &made, error);
     if (err) {
         return err;
     }
@@ -269,7 +269,7 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
     if (!err) {
         err = issue_switches(&run, error);
     }
-    pd_ca_free(run.ca);
+    pd_cli_ca_free(run.ca);
     printf("%" PRIu64 " certificates made, each with its .key beside it; %" PRIu64
            " left as they were\n",
            run.made, run.kept);

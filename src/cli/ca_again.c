@@ -51,7 +51,7 @@ static int revoke_all(struct pd_ca *ca, const char *folder, const struct pd_cli_
     int err = 0;
     for (int i = 0; !err && i < words->len; i++) {
         bool added;
-        err = pd_ca_revoke(ca, words->words[i], &added, error);
+        err = pd_cli_authority_revoke(ca, words->words[i], &added, error);
         if (!err) {
             printf("%s  %s\n", words->words[i], added ? "revoked" : "was revoked before");
         }
@@ -73,11 +73,11 @@ static int run_revoke(const void *settings, const struct pd_cli_words *words,
                            : strdup(".");
     struct pd_ca *ca = NULL;
     int err =
-        folder ? pd_ca_open_existing(folder, &ca, error) : pd_fail(error, -ENOMEM, "no memory");
+        folder ? pd_cli_ca_open_existing(folder, &ca, error) : pd_fail(error, -ENOMEM, "no memory");
     if (!err) {
         err = revoke_all(ca, folder, words, error);
     }
-    pd_ca_free(ca);
+    pd_cli_ca_free(ca);
     free(folder);
     return err;
 }
@@ -139,7 +139,7 @@ static int renew_all(struct pd_ca *ca, const char *folder, struct dirent **entri
         if (!certificate_name(entries[i]->d_name, name)) {
             continue;
         }
-        err = pd_ca_renew(ca, name, days, &done, error);
+        err = pd_cli_authority_renew(ca, name, days, &done, error);
         if (!err) {
             printf("%s/%s.pem%s\n", folder, name,
                    done ? "" : "  (left: revoked, or of another CA)");
@@ -158,7 +158,7 @@ static int run_renew(const void *settings, const struct pd_cli_words *words, str
     const char *folder = words->len ? words->words[0] : ".";
     struct dirent **entries = NULL;
     struct pd_ca *ca = NULL;
-    int len, err = pd_ca_open_existing(folder, &ca, error);
+    int len, err = pd_cli_ca_open_existing(folder, &ca, error);
     if (err) {
         return err;
     }
@@ -169,7 +169,7 @@ static int run_renew(const void *settings, const struct pd_cli_words *words, str
         free(entries[--len]);
     }
     free(entries);
-    pd_ca_free(ca);
+    pd_cli_ca_free(ca);
     return err;
 }
 

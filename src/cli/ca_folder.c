@@ -8,14 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int pd_ca_fail(struct pd_error *error, const char *what, int result)
+int pd_cli_ca_fail(struct pd_error *error, const char *what, int result)
 {
     return pd_fail(error, result == GNUTLS_E_MEMORY_ERROR ? -ENOMEM : -PD_E_VALUE, "%s: %s", what,
                    gnutls_strerror(result));
 }
 
-void pd_ca_path(const struct pd_ca *ca, const char *file, const char *suffix,
-                char path[PD_CA_PATH_BYTES])
+void pd_cli_ca_path(const struct pd_ca *ca, const char *file, const char *suffix,
+                    char path[PD_CA_PATH_BYTES])
 {
     snprintf(path, PD_CA_PATH_BYTES, "%s/%.200s%s", ca->folder, file, suffix);
 }
@@ -33,8 +33,8 @@ static int write_all(int fd, const gnutls_datum_t *text)
 }
 
 /* Under another name first. */
-int pd_ca_write_file(const char *path, mode_t mode, const gnutls_datum_t *text,
-                     struct pd_error *error)
+int pd_cli_ca_write_file(const char *path, mode_t mode, const gnutls_datum_t *text,
+                         struct pd_error *error)
 {
     char draft[PD_CA_PATH_BYTES + 8];
     snprintf(draft, sizeof draft, "%s.new", path);
@@ -55,7 +55,7 @@ int pd_ca_write_file(const char *path, mode_t mode, const gnutls_datum_t *text,
 }
 
 /* -ENOENT without words when there is none. */
-int pd_ca_read_file(const char *path, gnutls_datum_t *ret_text, struct pd_error *error)
+int pd_cli_ca_read_file(const char *path, gnutls_datum_t *ret_text, struct pd_error *error)
 {
     int result;
     if (access(path, F_OK)) {
@@ -65,45 +65,45 @@ int pd_ca_read_file(const char *path, gnutls_datum_t *ret_text, struct pd_error 
     return result < 0 ? pd_fail(error, -EIO, "%.300s: cannot be read", path) : 0;
 }
 
-int pd_ca_write_key(struct pd_ca *ca, const char *file, gnutls_x509_privkey_t key,
-                    struct pd_error *error)
+int pd_cli_ca_write_key(struct pd_ca *ca, const char *file, gnutls_x509_privkey_t key,
+                        struct pd_error *error)
 {
     char path[PD_CA_PATH_BYTES];
     gnutls_datum_t text;
     int result =
         gnutls_x509_privkey_export2_pkcs8(key, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN, &text);
     if (result < 0) {
-        return pd_ca_fail(error, file, result);
+        return pd_cli_ca_fail(error, file, result);
     }
-    pd_ca_path(ca, file, ".key", path);
-    int err = pd_ca_write_file(path, 0600, &text, error);
+    pd_cli_ca_path(ca, file, ".key", path);
+    int err = pd_cli_ca_write_file(path, 0600, &text, error);
     gnutls_memset(text.data, 0, text.size);
     gnutls_free(text.data);
     return err;
 }
 
-int pd_ca_write_crt(struct pd_ca *ca, const char *file, gnutls_x509_crt_t crt,
-                    struct pd_error *error)
+int pd_cli_ca_write_crt(struct pd_ca *ca, const char *file, gnutls_x509_crt_t crt,
+                        struct pd_error *error)
 {
     char path[PD_CA_PATH_BYTES];
     gnutls_datum_t text;
     int result = gnutls_x509_crt_export2(crt, GNUTLS_X509_FMT_PEM, &text);
     if (result < 0) {
-        return pd_ca_fail(error, file, result);
+        return pd_cli_ca_fail(error, file, result);
     }
-    pd_ca_path(ca, file, ".pem", path);
-    int err = pd_ca_write_file(path, 0644, &text, error);
+    pd_cli_ca_path(ca, file, ".pem", path);
+    int err = pd_cli_ca_write_file(path, 0644, &text, error);
     gnutls_free(text.data);
     return err;
 }
 
-int pd_ca_read_crt(struct pd_ca *ca, const char *file, gnutls_x509_crt_t *ret_crt,
-                   struct pd_error *error)
+int pd_cli_ca_read_crt(struct pd_ca *ca, const char *file, gnutls_x509_crt_t *ret_crt,
+                       struct pd_error *error)
 {
     char path[PD_CA_PATH_BYTES];
     gnutls_datum_t text;
-    pd_ca_path(ca, file, ".pem", path);
-    int err = pd_ca_read_file(path, &text, error);
+    pd_cli_ca_path(ca, file, ".pem", path);
+    int err = pd_cli_ca_read_file(path, &text, error);
     if (err) {
         return err;
     }
@@ -113,16 +113,16 @@ int pd_ca_read_crt(struct pd_ca *ca, const char *file, gnutls_x509_crt_t *ret_cr
         gnutls_x509_crt_deinit(*ret_crt);
     }
     gnutls_free(text.data);
-    return result < 0 ? pd_ca_fail(error, path, result) : 0;
+    return result < 0 ? pd_cli_ca_fail(error, path, result) : 0;
 }
 
-int pd_ca_read_key(struct pd_ca *ca, const char *file, gnutls_x509_privkey_t *ret_key,
-                   struct pd_error *error)
+int pd_cli_ca_read_key(struct pd_ca *ca, const char *file, gnutls_x509_privkey_t *ret_key,
+                       struct pd_error *error)
 {
     char path[PD_CA_PATH_BYTES];
     gnutls_datum_t text;
-    pd_ca_path(ca, file, ".key", path);
-    int err = pd_ca_read_file(path, &text, error);
+    pd_cli_ca_path(ca, file, ".key", path);
+    int err = pd_cli_ca_read_file(path, &text, error);
     if (err) {
         return err;
     }
@@ -133,5 +133,5 @@ int pd_ca_read_key(struct pd_ca *ca, const char *file, gnutls_x509_privkey_t *re
     }
     gnutls_memset(text.data, 0, text.size);
     gnutls_free(text.data);
-    return result < 0 ? pd_ca_fail(error, path, result) : 0;
+    return result < 0 ? pd_cli_ca_fail(error, path, result) : 0;
 }

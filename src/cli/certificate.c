@@ -18,7 +18,7 @@
 
 /* ---- certificates ---- */
 
-bool pd_certificate_is_dns_name(const char *text)
+bool pd_cli_certificate_is_dns_name(const char *text)
 {
     size_t len = strlen(text);
     return len && len < 254 && text[0] != '-' && text[0] != '.' &&
@@ -36,7 +36,7 @@ static int set_host(gnutls_x509_crt_t crt, const char *host)
         return gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_IPADDRESS, address, 16,
                                                     GNUTLS_FSAN_APPEND);
     }
-    if (!pd_certificate_is_dns_name(host)) {
+    if (!pd_cli_certificate_is_dns_name(host)) {
         return GNUTLS_E_INVALID_REQUEST;
     }
     return gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_DNSNAME, host,
@@ -141,7 +141,7 @@ static int make_ca(struct pd_ca *ca, time_t until, struct pd_error *error)
     int result = make_key(&ca->key);
     if (result < 0) {
         ca->key = NULL;
-        return pd_ca_fail(error, "CA", result);
+        return pd_cli_ca_fail(error, "CA", result);
     }
     result = gnutls_x509_crt_init(&ca->crt);
     if (result >= 0) {
@@ -154,23 +154,23 @@ static int make_ca(struct pd_ca *ca, time_t until, struct pd_error *error)
         result = gnutls_x509_crt_sign2(ca->crt, ca->crt, ca->key, GNUTLS_DIG_SHA256, 0);
     }
     if (result < 0) {
-        return pd_ca_fail(error, "CA", result);
+        return pd_cli_ca_fail(error, "CA", result);
     }
-    int err = pd_ca_write_key(ca, "ca", ca->key, error);
-    return err ? err : pd_ca_write_crt(ca, "ca", ca->crt, error);
+    int err = pd_cli_ca_write_key(ca, "ca", ca->key, error);
+    return err ? err : pd_cli_ca_write_crt(ca, "ca", ca->crt, error);
 }
 
 /* Both files, or neither. */
 static int open_or_make(struct pd_ca *ca, time_t until, bool *ret_made, struct pd_error *error)
 {
-    int crt = pd_ca_read_crt(ca, "ca", &ca->crt, error);
+    int crt = pd_cli_ca_read_crt(ca, "ca", &ca->crt, error);
     if (crt) {
         ca->crt = NULL;
     }
     if (crt && crt != -ENOENT) {
         return crt;
     }
-    int key = pd_ca_read_key(ca, "ca", &ca->key, error);
+    int key = pd_cli_ca_read_key(ca, "ca", &ca->key, error);
     if (key) {
         ca->key = NULL;
     }
@@ -197,8 +197,8 @@ static int open_or_make(struct pd_ca *ca, time_t until, bool *ret_made, struct p
                          ca->folder);
 }
 
-int pd_ca_open(const char *folder, time_t until, struct pd_ca **ret_ca, bool *ret_made,
-               struct pd_error *error)
+int pd_cli_ca_open(const char *folder, time_t until, struct pd_ca **ret_ca, bool *ret_made,
+                   struct pd_error *error)
 {
     if (strlen(folder) >= sizeof((struct pd_ca *)0)->folder) {
         return pd_fail(error, -PD_E_VALUE, "the folder's name is too long");
@@ -213,14 +213,14 @@ int pd_ca_open(const char *folder, time_t until, struct pd_ca **ret_ca, bool *re
     strcpy(ca->folder, folder);
     int err = open_or_make(ca, until, ret_made, error);
     if (err) {
-        pd_ca_free(ca);
+        pd_cli_ca_free(ca);
     } else {
         *ret_ca = ca;
     }
     return err;
 }
 
-void pd_ca_free(struct pd_ca *ca)
+void pd_cli_ca_free(struct pd_ca *ca)
 {
     if (!ca) {
         return;
@@ -234,19 +234,19 @@ void pd_ca_free(struct pd_ca *ca)
     free(ca);
 }
 
-int pd_ca_issue(struct pd_ca *ca, const struct pd_certificate *wanted, struct pd_error *error)
+int pd_cli_ca_issue(struct pd_ca *ca, const struct pd_certificate *wanted, struct pd_error *error)
 {
     time_t ca_until = gnutls_x509_crt_get_expiration_time(ca->crt);
     gnutls_x509_privkey_t key;
     gnutls_x509_crt_t crt;
     int result = make_key(&key), err;
     if (result < 0) {
-        return pd_ca_fail(error, wanted->file, result);
+        return pd_cli_ca_fail(error, wanted->file, result);
     }
     result = gnutls_x509_crt_init(&crt);
     if (result < 0) {
         gnutls_x509_privkey_deinit(key);
-        return pd_ca_fail(error, wanted->file, result);
+        return pd_cli_ca_fail(error, wanted->file, result);
     }
     result =
         set_common(crt, key, wanted->from, wanted->until < ca_until ? wanted->until : ca_until);
@@ -256,10 +256,10 @@ int pd_ca_issue(struct pd_ca *ca, const struct pd_certificate *wanted, struct pd
     if (result >= 0) {
         result = gnutls_x509_crt_sign2(crt, ca->crt, ca->key, GNUTLS_DIG_SHA256, 0);
     }
-    err = result < 0 ? pd_ca_fail(error, wanted->file, result)
-                     : pd_ca_write_key(ca, wanted->file, key, error);
+    err = result < 0 ? pd_cli_ca_fail(error, wanted->file, result)
+                     : pd_cli_ca_write_key(ca, wanted->file, key, error);
     if (!err) {
-        err = pd_ca_write_crt(ca, wanted->file, crt, error);
+        err = pd_cli_ca_write_crt(ca, wanted->file, crt, error);
     }
     gnutls_x509_crt_deinit(crt);
     gnutls_x509_privkey_deinit(key);
@@ -300,17 +300,17 @@ static const char *look(struct pd_ca *ca, gnutls_x509_crt_t crt,
     return NULL;
 }
 
-const char *pd_ca_lacks(struct pd_ca *ca, const struct pd_certificate *wanted, time_t until)
+const char *pd_cli_ca_lacks(struct pd_ca *ca, const struct pd_certificate *wanted, time_t until)
 {
     gnutls_x509_privkey_t key;
     gnutls_x509_crt_t crt;
     unsigned char ids[2][64];
     size_t bytes[2] = {sizeof ids[0], sizeof ids[1]};
     const char *why;
-    if (pd_ca_read_crt(ca, wanted->file, &crt, NULL)) {
+    if (pd_cli_ca_read_crt(ca, wanted->file, &crt, NULL)) {
         return "";
     }
-    if (pd_ca_read_key(ca, wanted->file, &key, NULL)) {
+    if (pd_cli_ca_read_key(ca, wanted->file, &key, NULL)) {
         gnutls_x509_crt_deinit(crt);
         return "its key is not here";
     }

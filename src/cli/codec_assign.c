@@ -67,9 +67,10 @@ static int report(const struct pd_cli_codec_settings *set, const struct pd_path_
                   double seconds, struct pd_error *error)
 {
     if (set->json) {
-        return pd_json_print(json_pack("{s:I,s:I,s:f}", "changed", (json_int_t)assignment->changed,
-                                       "paths", (json_int_t)assignment->paths, "seconds", seconds),
-                             error);
+        return pd_cli_json_print(json_pack("{s:I,s:I,s:f}", "changed",
+                                           (json_int_t)assignment->changed, "paths",
+                                           (json_int_t)assignment->paths, "seconds", seconds),
+                                 error);
     }
     printf("%" PRIu64 " paths told apart, %" PRIu32 " path IDs changed, %.2f s\n",
            assignment->paths, assignment->changed, seconds);

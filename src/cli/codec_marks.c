@@ -135,7 +135,7 @@ static int encode(const struct pd_cli_codec_settings *set, const struct pd_codec
         if (own) {
             json_object_set_new(json, "dropped", json_boolean(encoding.dropped));
         }
-        return pd_json_print(json, error);
+        return pd_cli_json_print(json, error);
     }
     print_encoding(set, codec, &encoding);
     return PD_CLI_OK;
@@ -252,7 +252,7 @@ static void print_several(const struct pd_cli_codec_settings *set, const struct 
             codec->ops->each(codec, srcs[s], dsts[d], mark, add_path, &several);
         }
     }
-    pd_json_print(json_pack("{s:o}", "paths", several.paths), &error);
+    pd_cli_json_print(json_pack("{s:o}", "paths", several.paths), &error);
 }
 
 /* What was given has to be what the codec reads. */
@@ -273,7 +273,7 @@ static int read_mark(const struct pd_cli_codec_settings *set, const struct pd_co
 static int decode(const struct pd_cli_codec_settings *set, const struct pd_codec *codec,
                   struct pd_error *error)
 {
-    struct pd_style style = pd_style_of(stdout);
+    struct pd_style style = pd_row_style_of(stdout);
     char text[PD_TEXT_PATH_BYTES];
     struct pd_path path = {0};
     uint64_t mark = 0;
@@ -288,9 +288,9 @@ static int decode(const struct pd_cli_codec_settings *set, const struct pd_codec
         return err;
     }
     if (set->json) {
-        return pd_json_print(json_pack("{s:o}", "path", json_path(&path)), error);
+        return pd_cli_json_print(json_pack("{s:o}", "path", json_path(&path)), error);
     }
-    puts(pd_text_path(&path, &style, text));
+    puts(pd_row_text_path(&path, &style, text));
     return PD_CLI_OK;
 }
 

@@ -13,7 +13,7 @@
 
 static int print_json(const struct pd_codec_trials_outcome *outcome, struct pd_error *error)
 {
-    return pd_json_print(
+    return pd_cli_json_print(
         json_pack("{s:I,s:{s:f,s:i,s:i},s:I,s:I}", "trials", (json_int_t)outcome->trials, "decided",
                   "mean", outcome->mean, "p50", (int)outcome->p50, "p99", (int)outcome->p99,
                   "undecided", (json_int_t)outcome->undecided, "wrong", (json_int_t)outcome->wrong),

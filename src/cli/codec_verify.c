@@ -30,7 +30,7 @@ static const struct pd_option verify_options[] = {
 
 static void show_progress(void *context, double share)
 {
-    pd_progress_step(context, (uint64_t)(share * 1000), 1000);
+    pd_cli_progress_step(context, (uint64_t)(share * 1000), 1000);
 }
 
 static json_t *verification_json(const struct pd_codec *codec, const struct pd_verification *found,
@@ -61,7 +61,7 @@ static json_t *verification_json(const struct pd_codec *codec, const struct pd_v
 static void print_count(const char *what, uint64_t count)
 {
     char number[PD_TEXT_NUMBER_BYTES];
-    printf("  %-11s %18s\n", what, pd_text_number(count, number));
+    printf("  %-11s %18s\n", what, pd_row_text_number(count, number));
 }
 
 static void print_verification(const struct pd_cli_codec_settings *set,
@@ -74,7 +74,7 @@ static void print_verification(const struct pd_cli_codec_settings *set,
            *topology->name ? topology->name : set->topology, codec->ops->name, max_hops);
     for (unsigned hops = 0; hops < PD_PATH_MAX; hops++) {
         if (found->by_hops[hops]) {
-            printf("  %2u hops     %18s\n", hops, pd_text_number(found->by_hops[hops], number));
+            printf("  %2u hops     %18s\n", hops, pd_row_text_number(found->by_hops[hops], number));
         }
     }
     print_count("paths", found->paths);
@@ -92,13 +92,13 @@ static void print_verification(const struct pd_cli_codec_settings *set,
 static void print_edge(const struct pd_codec_edge_proof *edge)
 {
     char number[PD_TEXT_NUMBER_BYTES];
-    printf("\n  ports that face hosts %8s\n", pd_text_number(edge->ports, number));
-    printf("  rows of the edge %13s\n", pd_text_number(edge->rows, number));
-    printf("  leaks %24s\n", pd_text_number(edge->leaks, number));
+    printf("\n  ports that face hosts %8s\n", pd_row_text_number(edge->ports, number));
+    printf("  rows of the edge %13s\n", pd_row_text_number(edge->rows, number));
+    printf("  leaks %24s\n", pd_row_text_number(edge->leaks, number));
     if (edge->unknown) {
         printf("  %s switches have a rack, but no hosts in the topology: the edge there is not "
                "known\n",
-               pd_text_number(edge->unknown, number));
+               pd_row_text_number(edge->unknown, number));
     }
 }
 
@@ -141,9 +141,9 @@ static int verify(const struct pd_cli_codec_settings *set, const struct pd_codec
     const unsigned max_hops = set->max_hops                             ? (unsigned)set->max_hops
                               : codec->ops->tells == PD_VERIFY_SHORTEST ? 4
                                                                         : 6;
-    pd_progress_begin(&progress, "verify");
+    pd_cli_progress_begin(&progress, "verify");
     int err = pd_codec_verify(codec, PD_VERIFY_ALL, max_hops, show_progress, &progress, &found);
-    pd_progress_end(&progress);
+    pd_cli_progress_end(&progress);
     if (!err) {
         err = pd_codec_edge_prove(codec, set->depth, &edge);
     }
@@ -151,7 +151,7 @@ static int verify(const struct pd_cli_codec_settings *set, const struct pd_codec
         return pd_fail(error, err, "%.300s: %s", set->topology, pd_error_text(err));
     }
     if (set->json) {
-        err = pd_json_print(verification_json(codec, &found, &edge), error);
+        err = pd_cli_json_print(verification_json(codec, &found, &edge), error);
     } else {
         print_verification(set, codec, max_hops, &found);
         print_edge(&edge);

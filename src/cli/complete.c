@@ -278,13 +278,13 @@ static void offer_words(const struct line *line)
     } else if (is(words, "COMMAND")) {
         offer_commands(line, NULL);
     } else if (is(words, "GENERATOR")) {
-        for (size_t i = 0; pd_generators[i]; i++) {
-            offer(line, pd_generators[i]->name, NULL);
+        for (size_t i = 0; pd_topology_generators[i]; i++) {
+            offer(line, pd_topology_generators[i]->name, NULL);
         }
     } else if (is(words, PD_CLI_QUESTION_WORD)) {
-        for (size_t i = 0; pd_questions[i]; i++) {
-            if (!pd_questions[i]->member) {
-                offer(line, pd_questions[i]->name, pd_questions[i]->help);
+        for (size_t i = 0; pd_query_questions[i]; i++) {
+            if (!pd_query_questions[i]->member) {
+                offer(line, pd_query_questions[i]->name, pd_query_questions[i]->help);
             }
         }
     } else if (is(name, "app") || is(name, "watch")) {

@@ -109,11 +109,11 @@ static int read_hosts(const struct pd_cli_reader *reader, const json_t *hosts,
                       struct pd_cli_outcome *outcome)
 {
     const json_t *missing;
-    int err = pd_read_number(reader, hosts, "asked", UINT32_MAX, &outcome->asked);
+    int err = pd_cli_read_number(reader, hosts, "asked", UINT32_MAX, &outcome->asked);
     if (!err) {
-        err = pd_read_number(reader, hosts, "answered", outcome->asked, &outcome->answered);
+        err = pd_cli_read_number(reader, hosts, "answered", outcome->asked, &outcome->answered);
     }
-    return err ? err : pd_read_array(reader, hosts, "missing", &missing);
+    return err ? err : pd_cli_read_array(reader, hosts, "missing", &missing);
 }
 
 int pd_cli_outcome_read(const struct pd_cli_reader *reader, const json_t *answer, bool may_lack,
@@ -123,7 +123,7 @@ int pd_cli_outcome_read(const struct pd_cli_reader *reader, const json_t *answer
                  *hosts = json_object_get(answer, "hosts");
     struct pd_cli_outcome outcome = {.complete = complete ? json_is_true(complete) : may_lack};
     if (complete ? !json_is_boolean(complete) : !may_lack) {
-        return pd_read_bad(reader, "complete", "true or false");
+        return pd_cli_read_bad(reader, "complete", "true or false");
     }
     int err = hosts ? read_hosts(reader, hosts, &outcome) : 0;
     if (!err) {
@@ -135,7 +135,7 @@ int pd_cli_outcome_read(const struct pd_cli_reader *reader, const json_t *answer
 void pd_cli_print_word(const char *text, FILE *out)
 {
     char word[WORD_BYTES];
-    fputs(pd_text_word(text, word, sizeof word), out);
+    fputs(pd_row_text_word(text, word, sizeof word), out);
 }
 
 static void print_missing(const json_t *missing, FILE *out)
@@ -151,7 +151,7 @@ static void print_missing(const json_t *missing, FILE *out)
     }
     if (len > MISSING_LINES) {
         fprintf(out, "missing: %s more; --json has them all\n",
-                pd_text_number(len - MISSING_LINES, number));
+                pd_row_text_number(len - MISSING_LINES, number));
     }
 }
 
@@ -181,9 +181,9 @@ void pd_cli_outcome_view(const json_t *answer, const struct pd_cli_outcome *outc
     if (!hosts) {
         return;
     }
-    fprintf(out, "%s of ", pd_text_number(outcome->answered, number));
-    fprintf(out, "%s host%s answered", pd_text_number(outcome->asked, number),
-            pd_text_plural(outcome->asked));
+    fprintf(out, "%s of ", pd_row_text_number(outcome->answered, number));
+    fprintf(out, "%s host%s answered", pd_row_text_number(outcome->asked, number),
+            pd_row_text_plural(outcome->asked));
     if (mode) {
         print_mode(mode, why, out);
     }

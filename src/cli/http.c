@@ -246,14 +246,14 @@ static int set_up_access(struct transfer *transfer, const char *url, struct pd_e
 {
     const struct pd_cli_request *request = transfer->request;
     static const struct pd_credentials_files none = {0};
-    int err = pd_credentials_new(request->access ? &request->access->files : &none,
-                                 &transfer->credentials, error);
+    int err = pd_http_credentials_new(request->access ? &request->access->files : &none,
+                                      &transfer->credentials, error);
     if (err) {
         return err;
     }
-    struct pd_credentials_set *set = pd_credentials_hold(transfer->credentials);
+    struct pd_credentials_set *set = pd_http_credentials_hold(transfer->credentials);
     err = pd_http_client_set_up(transfer->curl, request->base, url, set, error);
-    pd_credentials_drop(set);
+    pd_http_credentials_drop(set);
     return err ? pd_fail_within(error, request->base) : 0;
 }
 
@@ -309,6 +309,6 @@ out:
     free(transfer.problem);
     curl_slist_free_all(transfer.headers);
     curl_easy_cleanup(transfer.curl);
-    pd_credentials_free(transfer.credentials);
+    pd_http_credentials_free(transfer.credentials);
     return err;
 }

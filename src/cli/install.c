@@ -121,7 +121,7 @@ static int show_id(const struct install *set, const json_t *answer, struct pd_er
     const struct pd_cli_reader reader = {"the answer's", error};
     struct pd_cli_outcome outcome;
     uint64_t id;
-    int err = pd_read_number(&reader, answer, "id", PD_READ_MAX, &id);
+    int err = pd_cli_read_number(&reader, answer, "id", PD_READ_MAX, &id);
     if (!err) {
         err = pd_cli_outcome_read(&reader, answer, true, &outcome);
     }

@@ -88,8 +88,8 @@ static void add_metric(struct metrics *metrics, const char *name, const char *un
 {
     size_t i = metrics->len++;
 
-    pd_text_word(name, metrics->of[i].name, NAME_BYTES);
-    pd_text_word(unit ? unit : "", metrics->of[i].unit, NAME_BYTES);
+    pd_row_text_word(name, metrics->of[i].name, NAME_BYTES);
+    pd_row_text_word(unit ? unit : "", metrics->of[i].unit, NAME_BYTES);
     for (size_t c = 0; c < NAME_BYTES; c++) {
         metrics->of[i].title[c] = (char)toupper((unsigned char)metrics->of[i].name[c]);
     }
@@ -119,7 +119,7 @@ static int read_metrics(const struct settings *set, struct metrics *metrics, str
     if (err) {
         return err;
     }
-    err = pd_read_array(&reader, answer, "metrics", &list);
+    err = pd_cli_read_array(&reader, answer, "metrics", &list);
     json_array_foreach((json_t *)(uintptr_t)list, i, item)
     {
         const char *name = json_string_value(json_object_get(item, "name"));
@@ -245,7 +245,7 @@ static int print(const struct settings *set, const json_t *answer, const struct 
                                     .spare = i == metrics->sort ? 0 : (uint8_t)(i + 1)};
     }
     table = pd_rows_new(columns, metrics->len + 1, &style);
-    err = table ? pd_read_array(&reader, answer, "links", &rows) : -ENOMEM;
+    err = table ? pd_cli_read_array(&reader, answer, "links", &rows) : -ENOMEM;
     if (!err) {
         err = fill(table, rows, metrics, set->k);
     }

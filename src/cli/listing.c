@@ -70,7 +70,7 @@ static void real_cell(struct pd_rows_table *table, const json_t *value, enum pd_
     } else if (kind == PD_CLI_SHARE) {
         snprintf(text, sizeof text, "%.1f %%", number * 100);
     } else {
-        pd_text_rate(number, text);
+        pd_row_text_rate(number, text);
     }
     pd_rows_cell(table, text);
 }
@@ -82,10 +82,10 @@ static void question_cell(struct pd_rows_table *table, const json_t *row)
     const json_t *args = json_object_get(row, "args");
     const char *query = json_string_value(json_object_get(row, "query"));
     char *text = json_object_size(args) ? json_dumps(args, JSON_WORDS) : NULL, *all = NULL;
-    pd_text_word(query                             ? query
-                 : json_object_get(row, "program") ? "program"
-                                                   : "?",
-                 name, sizeof name);
+    pd_row_text_word(query                             ? query
+                     : json_object_get(row, "program") ? "program"
+                                                       : "?",
+                     name, sizeof name);
     if (asprintf(&all, "%s%s%s", name, text ? " " : "", text ? text : "") < 0) {
         all = NULL;
     }
@@ -102,9 +102,9 @@ static void when_cell(struct pd_rows_table *table, const json_t *row)
     const char *on = json_string_value(json_object_get(row, "on"));
     if (is_count(period)) {
         snprintf(text, sizeof text, "every %s",
-                 pd_text_span((uint64_t)json_integer_value(period) * MS_US, span));
+                 pd_row_text_span((uint64_t)json_integer_value(period) * MS_US, span));
     } else {
-        snprintf(text, sizeof text, "on %s", pd_text_word(on, word, sizeof word));
+        snprintf(text, sizeof text, "on %s", pd_row_text_word(on, word, sizeof word));
     }
     pd_rows_cell(table, text);
 }
@@ -132,7 +132,7 @@ static int fill(const struct pd_cli_listing *listing, const json_t *rows,
     json_array_foreach((json_t *)(uintptr_t)rows, i, row)
     {
         if (!json_is_object(row)) {
-            return pd_read_bad(reader, listing->member, "a list of objects");
+            return pd_cli_read_bad(reader, listing->member, "a list of objects");
         }
         for (size_t field = 0; field < listing->fields_len; field++) {
             cell(table, row, &listing->fields[field]);
@@ -163,7 +163,7 @@ int pd_cli_list(const struct pd_cli_listing *listing, const json_t *answer,
                                              .spare = field->spare};
     }
     struct pd_rows_table *table = pd_rows_new(columns, listing->fields_len, style);
-    int err = table ? pd_read_array(&reader, answer, listing->member, &rows) : -ENOMEM;
+    int err = table ? pd_cli_read_array(&reader, answer, listing->member, &rows) : -ENOMEM;
     size_t len = json_array_size(rows);
     if (!err) {
         err = fill(listing, rows, table, &reader);
@@ -172,7 +172,7 @@ int pd_cli_list(const struct pd_cli_listing *listing, const json_t *answer,
         err = pd_rows_print(table, out);
     }
     if (!err && !style->csv) {
-        fprintf(out, "%s%s %s\n", len ? "\n" : "", pd_text_number(len, number),
+        fprintf(out, "%s%s %s\n", len ? "\n" : "", pd_row_text_number(len, number),
                 len == 1 ? listing->noun : listing->nouns);
     }
     if (err == -ENOMEM) {

@@ -285,7 +285,7 @@ static int show_json(struct judging *judging, struct pd_error *error)
         json_decref(answer);
         answer = NULL;
     }
-    return pd_json_print(answer, error);
+    return pd_cli_json_print(answer, error);
 }
 
 /* ---- for people ---- */
@@ -334,7 +334,7 @@ static int show_text(struct judging *judging)
     }
     printf("%s, confidence %.0f %%, from %s flows and %s counted paths\n",
            verdict->certain ? "certain" : "not certain", verdict->confidence * 100,
-           pd_text_number(counters->flows, flows), pd_text_number(counters->paths, paths));
+           pd_row_text_number(counters->flows, flows), pd_row_text_number(counters->paths, paths));
     show_causes(judging);
     return PD_CLI_OK;
 }

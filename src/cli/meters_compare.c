@@ -67,7 +67,7 @@ static bool read_clean(const struct comparing *c, const json_t *bucket, bool dow
 {
     uint64_t filter = 0;
 
-    if (pd_flow_id_read(json_object_get(bucket, "flow_id"), &entry->flow, NULL) ||
+    if (pd_query_flow_id_read(json_object_get(bucket, "flow_id"), &entry->flow, NULL) ||
         !read_number(bucket, "count", 1, INT64_MAX, &entry->pkts) ||
         (downstream && !read_number(bucket, "filter", 0, INT64_MAX, &filter))) {
         return false;
@@ -104,7 +104,7 @@ static int read_stray(struct comparing *c, const json_t *item)
 {
     struct pd_meter_stray stray;
 
-    if (pd_flow_id_read(json_object_get(item, "flow_id"), &stray.flow, NULL) ||
+    if (pd_query_flow_id_read(json_object_get(item, "flow_id"), &stray.flow, NULL) ||
         !read_number(item, "epoch", 0, INT64_MAX, &stray.epoch)) {
         return -PD_E_SYNTAX;
     }
@@ -232,7 +232,7 @@ static int take_result(void *context, const struct pd_meter_result *result)
     if (why) {
         return json_array_append_new(c->undetermined,
                                      json_pack("{s:o,s:I,s:s}", "flow_id",
-                                               pd_flow_id_json(&result->flow), "epoch",
+                                               pd_query_flow_id_json(&result->flow), "epoch",
                                                (json_int_t)result->epoch, "why", why))
                    ? -ENOMEM
                    : 0;
@@ -240,8 +240,8 @@ static int take_result(void *context, const struct pd_meter_result *result)
     c->lossy += result->lost > 0;
     return json_array_append_new(
                c->segments,
-               json_pack("{s:o,s:o,s:I,s:I,s:I}", "flow_id", pd_flow_id_json(&result->flow), "path",
-                         path_json(&path), "epoch", (json_int_t)result->epoch, "sent",
+               json_pack("{s:o,s:o,s:I,s:I,s:I}", "flow_id", pd_query_flow_id_json(&result->flow),
+                         "path", path_json(&path), "epoch", (json_int_t)result->epoch, "sent",
                          (json_int_t)result->sent, "lost", (json_int_t)result->lost))
                ? -ENOMEM
                : 0;
@@ -250,10 +250,10 @@ static int take_result(void *context, const struct pd_meter_result *result)
 static int report(struct comparing *c, struct pd_error *error)
 {
     if (c->set->json) {
-        return pd_json_print(json_pack("{s:O,s:O,s:I}", "segments", c->segments, "undetermined",
-                                       c->undetermined, "more_received",
-                                       (json_int_t)c->more_received),
-                             error);
+        return pd_cli_json_print(json_pack("{s:O,s:O,s:I}", "segments", c->segments, "undetermined",
+                                           c->undetermined, "more_received",
+                                           (json_int_t)c->more_received),
+                                 error);
     }
     printf("%" PRIu64 " flows and epochs: %zu measured, %" PRIu64 " of them lossy, "
            "%zu undetermined\n",

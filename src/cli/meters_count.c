@@ -71,7 +71,7 @@ static int read_rule(const struct counting *c, const json_t *rule, size_t i,
     const json_t *flow = c->set->downstream ? json_object_get(rule, "flow_id") : rule;
     const json_t *filter = json_object_get(rule, "filter");
 
-    if (pd_flow_id_read(flow, ret_flow, error) ||
+    if (pd_query_flow_id_read(flow, ret_flow, error) ||
         (c->set->downstream && (!json_is_integer(filter) || json_integer_value(filter) < 0))) {
         return pd_fail(error, -PD_E_SYNTAX, "%.300s: %s[%zu]: expected %s", c->set->rules,
                        c->set->downstream ? "dsm" : "usm", i,
@@ -121,7 +121,7 @@ static json_t *bucket_json(const struct counting *c, const struct pd_meter_bucke
                                (json_int_t)epoch, "dirty", bucket->dirty);
 
     json_object_set_new(object, "flow_id",
-                        bucket->dirty ? json_null() : pd_flow_id_json(&bucket->flow));
+                        bucket->dirty ? json_null() : pd_query_flow_id_json(&bucket->flow));
     json_object_set_new(object, "count",
                         bucket->dirty ? json_null() : json_integer((json_int_t)bucket->pkts));
     json_object_set_new(
@@ -325,7 +325,7 @@ static json_t *strays_json(const struct counting *c)
 
     for (size_t i = 0; i < c->strays_len; i++) {
         json_array_append_new(list, json_pack("{s:o,s:I,s:I}", "flow_id",
-                                              pd_flow_id_json(&c->strays[i].flow), "epoch",
+                                              pd_query_flow_id_json(&c->strays[i].flow), "epoch",
                                               (json_int_t)c->strays[i].epoch, "pkts",
                                               (json_int_t)c->strays[i].pkts));
     }
@@ -350,7 +350,7 @@ static int report(struct counting *c, struct pd_error *error)
         json_decref(counters);
         return PD_CLI_OK;
     }
-    return pd_json_print(
+    return pd_cli_json_print(
         json_pack("{s:I,s:s,s:I,s:I,s:O,s:o,s:o}", "monitor", (json_int_t)c->set->monitor, "role",
                   c->set->downstream ? "dsm" : "usm", "width", (json_int_t)c->set->width,
                   "epoch_ms", (json_int_t)c->set->epoch_ms, "rows", c->rows, "strays",

@@ -142,7 +142,7 @@ static const char *read_telemetry(const json_t *list, const struct pd_path *path
     const uint16_t kind_le = htole16(PD_TELEMETRY_COLUMN_KIND);
     size_t len;
 
-    if (pd_telemetry_column_read(list, path, to + 6, &len)) {
+    if (pd_query_telemetry_column_read(list, path, to + 6, &len)) {
         return "a list of what hops of the path measured, by name and hop";
     }
     const uint32_t len_le = htole32((uint32_t)len);
@@ -169,7 +169,7 @@ static int read_extra(const struct pd_cli_reader *reader, const json_t *object,
     }
     bytes = !list || json_is_array(list) ? malloc(PD_TIB_EXTRA_BYTES) : NULL;
     if (!bytes) {
-        return pd_read_bad(reader, "extra", wrong);
+        return pd_cli_read_bad(reader, "extra", wrong);
     }
     if (telemetry) {
         expected = read_telemetry(telemetry, path, bytes, &used);
@@ -180,7 +180,7 @@ static int read_extra(const struct pd_cli_reader *reader, const json_t *object,
     }
     if (expected) {
         free(bytes);
-        return pd_read_bad(reader, member, expected);
+        return pd_cli_read_bad(reader, member, expected);
     }
     record->extra = *ret_extra = bytes;
     record->extra_bytes = used;
@@ -195,23 +195,23 @@ static int read_record(const struct pd_cli_reader *reader, const json_t *object,
     static const char *const members[] = {"flow_id", "stime_us",  "etime_us",
                                           "bytes",   "pkts",      "retransmissions",
                                           "extra",   "telemetry", NULL};
-    int err = pd_read_flow(reader, object, &record->flow);
+    int err = pd_cli_read_flow(reader, object, &record->flow);
     if (!err) {
         err = check_members(reader, json_object_get(object, "flow_id"), ids, NULL);
     }
     if (!err) {
-        err = pd_read_path(reader, object, path, claim);
+        err = pd_cli_read_path(reader, object, path, claim);
     }
     if (!err) {
-        err = pd_read_times(reader, object, record);
+        err = pd_cli_read_times(reader, object, record);
     }
     if (!err) {
-        err = pd_read_counts(reader, object, INT64_MAX, record);
+        err = pd_cli_read_counts(reader, object, INT64_MAX, record);
     }
     if (!err && json_object_get(object, "retransmissions")) {
         uint64_t number;
 
-        err = pd_read_number(reader, object, "retransmissions", UINT32_MAX, &number);
+        err = pd_cli_read_number(reader, object, "retransmissions", UINT32_MAX, &number);
         record->retransmissions = err ? 0 : (uint32_t)number;
     }
     if (!err) {
@@ -221,7 +221,7 @@ static int read_record(const struct pd_cli_reader *reader, const json_t *object,
     if (!err && claim->state == PD_CLAIM_EXACT) {
         return check_members(reader, object, members, is_exact);
     }
-    return err ? err : check_members(reader, object, members, pd_way_has);
+    return err ? err : check_members(reader, object, members, pd_query_way_has);
 }
 
 static int read_line(struct ndjson *ndjson, const char *line, size_t len)
@@ -288,7 +288,7 @@ static int read_all(struct ndjson *ndjson)
     }
 }
 
-int pd_ndjson_read(FILE *in, const struct pd_ndjson_taker *taker, struct pd_error *error)
+int pd_cli_ndjson_read(FILE *in, const struct pd_ndjson_taker *taker, struct pd_error *error)
 {
     struct ndjson *ndjson = calloc(1, sizeof *ndjson);
     if (!ndjson) {

@@ -27,6 +27,6 @@ struct pd_ndjson_taker {
 /* Reads to the end. What stands before a line that will not do has been taken when this returns
  * -PD_E_SYNTAX with the line and the member in `error`. -EIO when `in` cannot be read; else what
  * `take` returned. Empty lines are passed over. */
-int pd_ndjson_read(FILE *in, const struct pd_ndjson_taker *taker, struct pd_error *error);
+int pd_cli_ndjson_read(FILE *in, const struct pd_ndjson_taker *taker, struct pd_error *error);
 
 #endif

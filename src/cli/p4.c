@@ -52,7 +52,7 @@ static int print_programs(const struct pd_p4_programs *programs, bool json, stru
         }
     }
     if (json) {
-        return pd_json_print(json_pack("{s:o}", "programs", list), error);
+        return pd_cli_json_print(json_pack("{s:o}", "programs", list), error);
     }
     json_decref(list);
     return PD_CLI_OK;

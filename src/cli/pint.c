@@ -84,12 +84,12 @@ static int read_frame(const struct pd_cli_reader *reader, const json_t *line, st
     const size_t digits = text ? strlen(text) : 0;
 
     if (!text || digits % 2 || digits / 2 > sizeof item->frame) {
-        return pd_read_bad(reader, "frame", "a frame in hexadecimal digits");
+        return pd_cli_read_bad(reader, "frame", "a frame in hexadecimal digits");
     }
     for (size_t i = 0; i < digits; i += 2) {
         const int high = digit(text[i]), low = digit(text[i + 1]);
         if (high < 0 || low < 0) {
-            return pd_read_bad(reader, "frame", "a frame in hexadecimal digits");
+            return pd_cli_read_bad(reader, "frame", "a frame in hexadecimal digits");
         }
         item->frame[i / 2] = (uint8_t)(high << 4 | low);
     }
@@ -104,7 +104,7 @@ static int read_path(const struct pd_cli_reader *reader, const struct pd_topolog
 
     if (!json_is_array(list) || json_array_size(list) == 0 ||
         json_array_size(list) > SWITCHES_MAX) {
-        return pd_read_bad(reader, "path", "a list of switches that a TTL lasts for");
+        return pd_cli_read_bad(reader, "path", "a list of switches that a TTL lasts for");
     }
     item->len = json_array_size(list);
     for (size_t i = 0; i < item->len; i++) {
@@ -112,7 +112,7 @@ static int read_path(const struct pd_cli_reader *reader, const struct pd_topolog
         const json_int_t value = json_is_integer(id) ? json_integer_value(id) : 0;
         if (value < 1 || value > UINT32_MAX ||
             pd_topology_switch(topology, (uint32_t)value) == PD_NONE) {
-            return pd_read_bad(reader, "path", "a list of switches of the topology");
+            return pd_cli_read_bad(reader, "path", "a list of switches of the topology");
         }
         item->path[i] = (uint32_t)value;
     }
@@ -128,13 +128,14 @@ static int read_values(const struct pd_cli_reader *reader, const struct pd_pint_
         const json_t *list = json_object_get(values, plan->queries[n].name);
         item->values[n] = list ? item->room[n] : NULL;
         if (list && json_array_size(list) != item->len) {
-            return pd_read_bad(reader, plan->queries[n].name, "a list of one value a switch");
+            return pd_cli_read_bad(reader, plan->queries[n].name, "a list of one value a switch");
         }
         for (size_t p = 0; list && p < item->len; p++) {
             const json_t *value = json_array_get(list, p);
             if (!json_is_integer(value) || json_integer_value(value) < 0 ||
                 (uint64_t)json_integer_value(value) > PD_PINT_VALUE_MAX) {
-                return pd_read_bad(reader, plan->queries[n].name, "a list of one value a switch");
+                return pd_cli_read_bad(reader, plan->queries[n].name,
+                                       "a list of one value a switch");
             }
             item->room[n][p] = (uint64_t)json_integer_value(value);
         }
@@ -369,7 +370,7 @@ static int run_tables(const void *settings, const struct pd_cli_words *words,
         err = pd_fail(error, -PD_E_NOT_FOUND, "--switch: %" PRIu64 " is no switch of %.300s",
                       set->sw, set->topology);
     } else {
-        err = pd_json_print(tables_json(&pint, sw), error);
+        err = pd_cli_json_print(tables_json(&pint, sw), error);
     }
     pd_cli_pint_close(&pint);
     return err;

@@ -114,7 +114,7 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
         err = pd_pint_plan_make(queries, file, &order, &pint.plan, error);
     }
     if (!err) {
-        err = pd_json_print(pd_pint_plan_json(pint.plan), error);
+        err = pd_cli_json_print(pd_pint_plan_json(pint.plan), error);
     }
     json_decref(queries);
     pd_cli_pint_close(&pint);

@@ -96,7 +96,7 @@ static int print(const struct settings *set, const struct pd_pint_outcome *outco
                  struct pd_error *error)
 {
     if (set->json) {
-        return pd_json_print(
+        return pd_cli_json_print(
             json_pack("{s:I,s:o,s:o,s:I,s:I}", "trials", (json_int_t)outcome->trials, "decided",
                       json_quantiles(&outcome->decided), "known", json_quantiles(&outcome->known),
                       "undecided", (json_int_t)outcome->undecided, "wrong",

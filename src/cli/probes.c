@@ -278,7 +278,7 @@ static int print_plan(const struct settings *set, const struct pd_plan *plan,
                       const struct pd_topology *topology, uint64_t walk_ns, struct pd_error *error)
 {
     if (set->json) {
-        return pd_json_print(pd_plan_json(plan, topology, walk_ns), error);
+        return pd_cli_json_print(pd_plan_json(plan, topology, walk_ns), error);
     }
     printf("%" PRIu32 " paths (at least %" PRIu32 ") over %" PRIu32 " links of %" PRIu32
            " switches\n",

@@ -142,7 +142,7 @@ static int print_frame(const struct settings *set, const uint8_t *frame, size_t 
         snprintf(hex + 2 * n, 3, "%02x", frame[n]);
     }
     if (set->json) {
-        return pd_json_print(json_pack("{s:s}", "frame", hex), error);
+        return pd_cli_json_print(json_pack("{s:s}", "frame", hex), error);
     }
     puts(hex);
     return PD_CLI_OK;

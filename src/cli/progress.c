@@ -17,7 +17,7 @@ static uint64_t now_ms(void)
     return pd_clock_monotonic_ns() / 1000000;
 }
 
-void pd_progress_begin(struct pd_progress *progress, const char *what)
+void pd_cli_progress_begin(struct pd_progress *progress, const char *what)
 {
     *progress = (struct pd_progress){.shown = isatty(STDERR_FILENO), .what = what};
     progress->start_ms = now_ms();
@@ -33,7 +33,7 @@ static void draw_bar(double part)
     fprintf(stderr, "[%s] %3d %%", bar, (int)(part * 100));
 }
 
-void pd_progress_step(void *context, uint64_t done, uint64_t all)
+void pd_cli_progress_step(void *context, uint64_t done, uint64_t all)
 {
     struct pd_progress *progress = context;
     char text[PD_TEXT_NUMBER_BYTES];
@@ -49,16 +49,16 @@ void pd_progress_step(void *context, uint64_t done, uint64_t all)
         draw_bar(part);
         if (part > 0.01 && spent_ms > 1000) {
             fprintf(stderr, " %s left",
-                    pd_text_span((uint64_t)((double)spent_ms * (1 - part) / part) / 1000 * 1000000,
-                                 text));
+                    pd_row_text_span(
+                        (uint64_t)((double)spent_ms * (1 - part) / part) / 1000 * 1000000, text));
         }
     } else {
-        fputs(pd_text_number(done, text), stderr);
+        fputs(pd_row_text_number(done, text), stderr);
     }
     fputs("\033[K", stderr);
 }
 
-void pd_progress_wait(void *context)
+void pd_cli_progress_wait(void *context)
 {
     struct pd_progress *progress = context;
     char text[PD_TEXT_NUMBER_BYTES];
@@ -69,10 +69,10 @@ void pd_progress_wait(void *context)
     }
     progress->drawn_ms = now;
     fprintf(stderr, "\r%s: %s s\033[K", progress->what,
-            pd_text_number((now - progress->start_ms) / 1000, text));
+            pd_row_text_number((now - progress->start_ms) / 1000, text));
 }
 
-void pd_progress_end(struct pd_progress *progress)
+void pd_cli_progress_end(struct pd_progress *progress)
 {
     if (progress->drawn_ms) {
         fputs("\r\033[K", stderr);

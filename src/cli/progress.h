@@ -14,11 +14,11 @@ struct pd_progress {
     uint64_t start_ms, drawn_ms;
 };
 
-void pd_progress_begin(struct pd_progress *progress, const char *what);
+void pd_cli_progress_begin(struct pd_progress *progress, const char *what);
 /* `done` of `all`, in any unit; an `all` of 0 is not known. Fits pd_tib_compact. */
-void pd_progress_step(void *progress, uint64_t done, uint64_t all);
+void pd_cli_progress_step(void *progress, uint64_t done, uint64_t all);
 /* Nothing has come yet: shows for how long. Fits `waiting` of struct pd_cli_request. */
-void pd_progress_wait(void *progress);
-void pd_progress_end(struct pd_progress *progress); /* takes the bar away */
+void pd_cli_progress_wait(void *progress);
+void pd_cli_progress_end(struct pd_progress *progress); /* takes the bar away */
 
 #endif

@@ -272,15 +272,15 @@ static int ask_tib(const struct settings *set, const struct pd_query_sink *sink,
     err = pd_tib_snapshot(tib, &snapshot);
     if (err) {
         pd_fail(error, err, "%.300s: %s", place_of(set), pd_error_text(err));
-    } else if (!pd_document_query(&document)) {
+    } else if (!pd_query_document_query(&document)) {
         err = ask_object(set, &document, snapshot, sink, error);
     } else {
-        err = pd_query_run_as(pd_document_query(&document),
+        err = pd_query_run_as(pd_query_document_query(&document),
                               set->ndjson ? PD_FORM_NDJSON : PD_FORM_JSON, snapshot, NULL, 0, sink,
                               &complete, error);
     }
 out:
-    pd_document_done(&document);
+    pd_query_document_done(&document);
     pd_tib_release(snapshot);
     pd_tib_close(tib);
     return err;
@@ -330,14 +330,14 @@ static int post(const struct settings *set, struct pd_cli_request request, const
     if (!body) {
         return pd_fail(error, -ENOMEM, "no memory");
     }
-    pd_progress_begin(&progress, asks_controller(set) ? "waiting for the hosts" : "waiting");
+    pd_cli_progress_begin(&progress, asks_controller(set) ? "waiting for the hosts" : "waiting");
     if (!piecewise) {
-        request.waiting = pd_progress_wait;
+        request.waiting = pd_cli_progress_wait;
         request.waiting_context = &progress;
     }
     request.body = body;
     int err = pd_cli_ask(&request, sink, error);
-    pd_progress_end(&progress);
+    pd_cli_progress_end(&progress);
     free(body);
     return err;
 }
@@ -430,7 +430,7 @@ static int view(const struct settings *set, const struct pd_cli_memory *memory,
                 struct pd_cli_outcome *ret_outcome, struct pd_error *error)
 {
     const struct pd_question *question =
-        set->question.question ? set->question.question : &pd_question_program;
+        set->question.question ? set->question.question : &pd_query_question_program;
     struct pd_cli_namer namer = {0};
     struct pd_style style = {0};
     int err = pd_cli_namer_begin(&namer, set->table.names, set->topology, &set->controller, &style,

@@ -21,9 +21,9 @@ void pd_cli_question_names(const char *between, FILE *out)
 {
     const char *before = "";
 
-    for (size_t i = 0; pd_questions[i]; i++) {
-        if (!pd_questions[i]->member) {
-            fprintf(out, "%s%s", before, pd_questions[i]->name);
+    for (size_t i = 0; pd_query_questions[i]; i++) {
+        if (!pd_query_questions[i]->member) {
+            fprintf(out, "%s%s", before, pd_query_questions[i]->name);
             before = between;
         }
     }
@@ -43,9 +43,9 @@ static void print_other(const struct pd_question *question, FILE *out)
 void pd_cli_question_others(FILE *out)
 {
     fputs("\nOther questions; what they take is an option, or given with --arg NAME=VALUE:\n", out);
-    for (size_t i = 0; pd_questions[i]; i++) {
-        if (!pd_questions[i]->member && !pd_questions[i]->query) {
-            print_other(pd_questions[i], out);
+    for (size_t i = 0; pd_query_questions[i]; i++) {
+        if (!pd_query_questions[i]->member && !pd_query_questions[i]->query) {
+            print_other(pd_query_questions[i], out);
         }
     }
 }
@@ -141,9 +141,9 @@ static const struct own {
     size_t offset;
     const struct pd_question *question; /* whose it is */
 } owns[] = {
-    {"threshold", offsetof(struct pd_cli_question, threshold), &pd_question_poor},
-    {"name", offsetof(struct pd_cli_question, name), &pd_question_telemetry},
-    {"quantiles", offsetof(struct pd_cli_question, quantiles), &pd_question_telemetry},
+    {"threshold", offsetof(struct pd_cli_question, threshold), &pd_query_question_poor},
+    {"name", offsetof(struct pd_cli_question, name), &pd_query_question_telemetry},
+    {"quantiles", offsetof(struct pd_cli_question, quantiles), &pd_query_question_telemetry},
 };
 
 #define OWNS (sizeof owns / sizeof *owns)
@@ -237,15 +237,15 @@ static int check_flags(const struct pd_cli_question *question, struct pd_error *
     const struct pd_question *asked = question->question;
 
     for (unsigned id = 0; id < PD_QUERY_PARAM_COUNT; id++) {
-        if (question->values[id] && !pd_question_takes(asked, pd_query_params[id].name)) {
+        if (question->values[id] && !pd_query_question_takes(asked, pd_query_params[id].name)) {
             return refuse_flag(asked, pd_query_params[id].flag, error);
         }
     }
-    if (question->live && !pd_question_takes(asked, "live")) {
+    if (question->live && !pd_query_question_takes(asked, "live")) {
         return refuse_flag(asked, "live", error);
     }
     for (size_t i = 0; i < OWNS; i++) {
-        if (own_value(question, i) && !pd_question_takes(asked, owns[i].name)) {
+        if (own_value(question, i) && !pd_query_question_takes(asked, owns[i].name)) {
             return refuse_flag(asked, owns[i].name, error);
         }
     }
@@ -265,7 +265,7 @@ int pd_cli_question_make(const struct pd_cli_question *question, struct pd_docum
     if (!args) {
         return pd_fail(error, -PD_E_VALUE, "parameters: not UTF-8");
     }
-    int err = pd_document_make(question->question, args, ret_document, &inner);
+    int err = pd_query_document_make(question->question, args, ret_document, &inner);
     json_decref(args);
     if (!err) {
         return 0;
@@ -279,9 +279,9 @@ static int no_query(const char *name, struct pd_error *error)
     struct pd_nearest nearest = {.text = name};
     char start[160 + PD_NEAREST_HINT_BYTES], hint[PD_NEAREST_HINT_BYTES];
 
-    for (size_t i = 0; pd_questions[i]; i++) {
-        if (!pd_questions[i]->member) {
-            pd_nearest_offer(&nearest, pd_questions[i]->name);
+    for (size_t i = 0; pd_query_questions[i]; i++) {
+        if (!pd_query_questions[i]->member) {
+            pd_nearest_offer(&nearest, pd_query_questions[i]->name);
         }
     }
     snprintf(start, sizeof start, "there is no query \"%.100s\"%s%s", name,
@@ -298,7 +298,7 @@ static int check_query(struct pd_cli_question *question, const struct pd_cli_wor
     if (!words->len) {
         return fail_with_names(error, "the query is missing: ", "; or --program FILE");
     }
-    question->question = pd_question_find(words->words[0]);
+    question->question = pd_query_question_find(words->words[0]);
     if (!question->question) {
         return no_query(words->words[0], error);
     }
@@ -307,7 +307,7 @@ static int check_query(struct pd_cli_question *question, const struct pd_cli_wor
         err = pd_cli_question_make(question, &document, error);
     }
     if (!err) {
-        pd_document_done(&document);
+        pd_query_document_done(&document);
     }
     return err;
 }

@@ -101,7 +101,7 @@ int pd_cli_question_check(struct pd_cli_question *question, const struct pd_cli_
 /* The parameters that were given, as texts. The caller's; NULL without memory. */
 json_t *pd_cli_question_args(const struct pd_cli_question *question);
 
-/* A question by name, with its parameters; pd_document_done. */
+/* A question by name, with its parameters; pd_query_document_done. */
 int pd_cli_question_make(const struct pd_cli_question *question, struct pd_document *ret_document,
                          struct pd_error *error);
 

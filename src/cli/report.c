@@ -20,7 +20,7 @@ static void print_words(const char *title, const json_t *words, FILE *out)
     json_array_foreach((json_t *)(uintptr_t)words, i, member)
     {
         fprintf(out, "%-9s %s\n", i ? "" : title,
-                pd_text_word(json_string_value(member), word, sizeof word));
+                pd_row_text_word(json_string_value(member), word, sizeof word));
     }
 }
 
@@ -39,7 +39,7 @@ static void print_names(const char *title, const json_t *names, FILE *out)
     {
         fputs(i ? ", " : "", out);
         if (json_is_string(member)) {
-            fputs(pd_text_word(json_string_value(member), word, sizeof word), out);
+            fputs(pd_row_text_word(json_string_value(member), word, sizeof word), out);
         } else {
             fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(member));
         }
@@ -56,7 +56,7 @@ static void print_text(const char *text, FILE *out)
         size_t len = strcspn(text, "\n");
 
         snprintf(line, sizeof line, "%.*s", (int)(len < WORD_BYTES ? len : WORD_BYTES - 1), text);
-        fputs(pd_text_word(line, word, sizeof word), out);
+        fputs(pd_row_text_word(line, word, sizeof word), out);
         fputc('\n', out);
         text += len + (text[len] == '\n');
     }
@@ -72,7 +72,7 @@ static int print_results(const json_t *results, const struct pd_style *style, FI
 
     json_object_foreach((json_t *)(uintptr_t)results, name, value)
     {
-        fprintf(out, "\n%s:\n", pd_text_word(name, word, sizeof word));
+        fprintf(out, "\n%s:\n", pd_row_text_word(name, word, sizeof word));
         if (json_is_string(value)) {
             print_text(json_string_value(value), out);
         } else if (!err) {
@@ -176,10 +176,10 @@ static void print_watch(const json_t *answer, const struct pd_style *style, FILE
     char number[PD_TEXT_NUMBER_BYTES], time[PD_TIME_TEXT_BYTES], word[40];
     size_t len = json_array_size(json_object_get(answer, "flows"));
 
-    fprintf(out, "%s%s flow%s; watched by %s", len ? "\n" : "", pd_text_number(len, number),
-            pd_text_plural(len), pd_text_word(source, word, sizeof word));
+    fprintf(out, "%s%s flow%s; watched by %s", len ? "\n" : "", pd_row_text_number(len, number),
+            pd_row_text_plural(len), pd_row_text_word(source, word, sizeof word));
     if (since_us > 0 && (uint64_t)since_us <= PD_READ_MAX) {
-        fprintf(out, " since %s", pd_text_time((uint64_t)since_us, style, time));
+        fprintf(out, " since %s", pd_row_text_time((uint64_t)since_us, style, time));
     }
     fputc('\n', out);
 }
@@ -188,7 +188,7 @@ int pd_cli_view_poor(const struct pd_cli_reader *reader, const json_t *answer,
                      const struct pd_style *style, FILE *out)
 {
     const json_t *flows;
-    int err = pd_read_array(reader, answer, "flows", &flows);
+    int err = pd_cli_read_array(reader, answer, "flows", &flows);
 
     if (!err) {
         err = pd_cli_rows(flows, style, out, reader->error);

@@ -12,7 +12,7 @@
 
 /* ---- what is revoked ---- */
 
-int pd_ca_open_existing(const char *folder, struct pd_ca **ret_ca, struct pd_error *error)
+int pd_cli_ca_open_existing(const char *folder, struct pd_ca **ret_ca, struct pd_error *error)
 {
     char path[PD_CA_PATH_BYTES];
     bool made;
@@ -21,7 +21,7 @@ int pd_ca_open_existing(const char *folder, struct pd_ca **ret_ca, struct pd_err
         return pd_fail(error, -errno, "%.300s: %s: expects the folder of a CA", path,
                        strerror(errno));
     }
-    return pd_ca_open(folder, 0, ret_ca, &made, error);
+    return pd_cli_ca_open(folder, 0, ret_ca, &made, error);
 }
 
 /* An empty list when there is none. */
@@ -29,8 +29,8 @@ static int read_list(const struct pd_ca *ca, gnutls_x509_crl_t *ret_list, struct
 {
     char path[PD_CA_PATH_BYTES];
     gnutls_datum_t text;
-    pd_ca_path(ca, "crl", ".pem", path);
-    int err = pd_ca_read_file(path, &text, error);
+    pd_cli_ca_path(ca, "crl", ".pem", path);
+    int err = pd_cli_ca_read_file(path, &text, error);
     if (err && err != -ENOENT) {
         return err;
     }
@@ -44,7 +44,7 @@ static int read_list(const struct pd_ca *ca, gnutls_x509_crl_t *ret_list, struct
     if (!err) {
         gnutls_free(text.data);
     }
-    return result < 0 ? pd_ca_fail(error, path, result) : 0;
+    return result < 0 ? pd_cli_ca_fail(error, path, result) : 0;
 }
 
 /* The number counts the lists; a list that nobody renews holds as long as the CA. */
@@ -78,11 +78,11 @@ static int write_list(struct pd_ca *ca, gnutls_x509_crl_t list, struct pd_error 
     if (result >= 0) {
         result = gnutls_x509_crl_export2(list, GNUTLS_X509_FMT_PEM, &text);
     }
-    pd_ca_path(ca, "crl", ".pem", path);
+    pd_cli_ca_path(ca, "crl", ".pem", path);
     if (result < 0) {
-        return pd_ca_fail(error, path, result);
+        return pd_cli_ca_fail(error, path, result);
     }
-    int err = pd_ca_write_file(path, 0644, &text, error);
+    int err = pd_cli_ca_write_file(path, 0644, &text, error);
     gnutls_free(text.data);
     return err;
 }
@@ -90,7 +90,7 @@ static int write_list(struct pd_ca *ca, gnutls_x509_crl_t list, struct pd_error 
 static int read_any_crt(const char *path, gnutls_x509_crt_t *ret_crt, struct pd_error *error)
 {
     gnutls_datum_t text;
-    int err = pd_ca_read_file(path, &text, error);
+    int err = pd_cli_ca_read_file(path, &text, error);
     if (err) {
         return err == -ENOENT ? pd_fail(error, err, "%.300s: %s", path, strerror(ENOENT)) : err;
     }
@@ -100,7 +100,7 @@ static int read_any_crt(const char *path, gnutls_x509_crt_t *ret_crt, struct pd_
         gnutls_x509_crt_deinit(*ret_crt);
     }
     gnutls_free(text.data);
-    return result < 0 ? pd_ca_fail(error, path, result) : 0;
+    return result < 0 ? pd_cli_ca_fail(error, path, result) : 0;
 }
 
 static bool is_issued(struct pd_ca *ca, gnutls_x509_crt_t crt)
@@ -121,12 +121,13 @@ static int put_on_list(struct pd_ca *ca, gnutls_x509_crt_t crt, bool *ret_new,
     }
     *ret_new = gnutls_x509_crt_check_revocation(crt, &list, 1) != 1;
     result = *ret_new ? gnutls_x509_crl_set_crt(list, crt, time(NULL)) : 0;
-    err = result < 0 ? pd_ca_fail(error, "crl.pem", result) : write_list(ca, list, error);
+    err = result < 0 ? pd_cli_ca_fail(error, "crl.pem", result) : write_list(ca, list, error);
     gnutls_x509_crl_deinit(list);
     return err;
 }
 
-int pd_ca_revoke(struct pd_ca *ca, const char *path, bool *ret_new, struct pd_error *error)
+int pd_cli_authority_revoke(struct pd_ca *ca, const char *path, bool *ret_new,
+                            struct pd_error *error)
 {
     gnutls_x509_crt_t crt;
     int err = read_any_crt(path, &crt, error);
@@ -190,24 +191,24 @@ static int issue_again(struct pd_ca *ca, const char *file, gnutls_x509_crt_t crt
     time_t now = time(NULL);
     int result = read_subject(crt, &renewed);
     if (result < 0) {
-        return pd_ca_fail(error, file, result);
+        return pd_cli_ca_fail(error, file, result);
     }
-    return pd_ca_issue(ca,
-                       &(struct pd_certificate){.file = file,
-                                                .role = renewed.role,
-                                                .name = renewed.name,
-                                                .hosts = renewed.list[0] ? renewed.list : NULL,
-                                                .from = now - 60,
-                                                .until = now + (time_t)days * 86400},
-                       error);
+    return pd_cli_ca_issue(ca,
+                           &(struct pd_certificate){.file = file,
+                                                    .role = renewed.role,
+                                                    .name = renewed.name,
+                                                    .hosts = renewed.list[0] ? renewed.list : NULL,
+                                                    .from = now - 60,
+                                                    .until = now + (time_t)days * 86400},
+                           error);
 }
 
-int pd_ca_renew(struct pd_ca *ca, const char *file, unsigned days, bool *ret_done,
-                struct pd_error *error)
+int pd_cli_authority_renew(struct pd_ca *ca, const char *file, unsigned days, bool *ret_done,
+                           struct pd_error *error)
 {
     gnutls_x509_crl_t list;
     gnutls_x509_crt_t crt;
-    int err = pd_ca_read_crt(ca, file, &crt, error);
+    int err = pd_cli_ca_read_crt(ca, file, &crt, error);
     if (err) {
         return err;
     }

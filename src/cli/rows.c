@@ -57,7 +57,7 @@ static void put_title(char title[TITLE_BYTES], const char *member)
 {
     char *at = title;
 
-    pd_text_word(member, title, TITLE_BYTES);
+    pd_row_text_word(member, title, TITLE_BYTES);
     if (ends_with(title, "_us")) {
         title[strlen(title) - 3] = '\0';
     }
@@ -148,7 +148,7 @@ static void flow_cells(struct pd_rows_table *table, const json_t *value)
 {
     struct pd_flow_id flow;
 
-    if (!pd_flow_id_read(value, &flow, NULL)) {
+    if (!pd_query_flow_id_read(value, &flow, NULL)) {
         pd_rows_flow(table, &flow);
         return;
     }
@@ -169,7 +169,7 @@ static void value_cell(struct pd_rows_table *table, const struct pd_style *style
         number_cell(table, member, value);
     } else if (json_is_boolean(value)) {
         pd_rows_cell(table, json_is_true(value) ? "yes" : "no");
-    } else if (json_is_array(value) && !pd_path_read(value, member, &path, NULL)) {
+    } else if (json_is_array(value) && !pd_query_path_read(value, member, &path, NULL)) {
         pd_rows_path(style, table, &path);
     } else {
         word_cell(table, value);

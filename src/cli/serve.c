@@ -151,7 +151,8 @@ static int make_inventory(const struct pd_topology *topology, struct pd_inventor
     if (err) {
         pd_topology_free(copy);
     } else {
-        err = pd_inventory_parse(copy, text, bytes, "simulated hosts", ret_inventory, error);
+        err = pd_controller_inventory_parse(copy, text, bytes, "simulated hosts", ret_inventory,
+                                            error);
     }
     free(text);
     return err;
@@ -216,7 +217,7 @@ static int open_all(struct served *served, struct pd_error *error)
         err = make_inventory(config.scenario->topology, &inventory, error);
     }
     if (!err && (err = pd_sim_live_new(&config, &served->live))) {
-        pd_inventory_free(inventory);
+        pd_controller_inventory_free(inventory);
     }
     if (err) {
         return err;
@@ -236,7 +237,7 @@ static int begin(struct served *served, struct pd_error *error)
         err = served->seqs ? 0 : -ENOMEM;
     }
     for (uint32_t i = 0; i < topology->hosts_len && !err; i++) {
-        pd_hosts_asked(served->server.controller.hosts, topology->hosts[i].id, NULL);
+        pd_controller_hosts_asked(served->server.controller.hosts, topology->hosts[i].id, NULL);
     }
     if (!err) {
         err = pd_sim_live_start(served->live, error);
@@ -287,7 +288,7 @@ static void wait_for_end(struct served *served)
             return;
         }
         look(served);
-    } while (!pd_signals_take(served->signal_fd).end);
+    } while (!pd_daemon_signals_take(served->signal_fd).end);
 }
 
 /* Whoever simulates gives alarms to the controller, which asks what is simulated: first the one
@@ -319,10 +320,10 @@ int pd_cli_serve(const struct pd_cli_serve *serve, struct pd_error *error)
     served->serve = serve;
     served->signal_fd = -1;
     pd_controller_server_init(&served->server, &served->settings);
-    pd_signals_hold();
+    pd_daemon_signals_hold();
     err = make_folder(served, error);
     if (!err) {
-        err = pd_signals_open(&served->signal_fd, error);
+        err = pd_daemon_signals_open(&served->signal_fd, error);
         err = err ? err : begin(served, error);
         remove_folder(served->state);
     }

@@ -172,9 +172,9 @@ static int print_end(const struct pd_sim_watch_end *end, uint64_t seed, bool jso
             (json_int_t)end->alarms_left));
     }
     printf("%8.1f s  end: %s flows, %s packet-hops, %s alarms, in %.1f s; seed %" PRIu64 "\n",
-           totals->now_s, pd_text_number(totals->flows, flows),
-           pd_text_number(totals->packet_hops, hops), pd_text_number(totals->alarms, alarms),
-           end->wall_s, seed);
+           totals->now_s, pd_row_text_number(totals->flows, flows),
+           pd_row_text_number(totals->packet_hops, hops),
+           pd_row_text_number(totals->alarms, alarms), end->wall_s, seed);
     return 0;
 }
 

@@ -102,7 +102,7 @@ static const char *text_of(const json_t *object, const char *name)
 
 static const char *plural(json_int_t n)
 {
-    return pd_text_plural((uint64_t)n);
+    return pd_row_text_plural((uint64_t)n);
 }
 
 static void say_who(struct finding *found, const char *what)
@@ -110,7 +110,7 @@ static void say_who(struct finding *found, const char *what)
     const json_t *topology = json_object_get(found->status, "topology");
     char span[PD_TEXT_NUMBER_BYTES];
 
-    pd_text_span((uint64_t)number_of(found->status, "uptime_s") * PD_US_PER_S, span);
+    pd_row_text_span((uint64_t)number_of(found->status, "uptime_s") * PD_US_PER_S, span);
     say(found, what, "%s, version %s, up %s", found->set->server.url,
         text_of(found->status, "version"), span);
     say(found, "topology",
@@ -251,7 +251,7 @@ static int count_alarms(struct finding *found, struct pd_error *error)
     json_decref(answer);
     const json_t *stored = json_object_get(found->status, "alarms");
     say(found, "alarms", "%zu in the last minute, %s kept", fresh,
-        pd_text_number((uint64_t)number_of(stored, "kept"), number));
+        pd_row_text_number((uint64_t)number_of(stored, "kept"), number));
     json_object_set_new(found->parts, "alarms",
                         json_pack("{s:I, s:I}", "last_minute", (json_int_t)fresh, "kept",
                                   number_of(stored, "kept")));
@@ -301,8 +301,8 @@ static void look_at_store(struct finding *found)
     char records[PD_TEXT_NUMBER_BYTES], bytes[PD_TEXT_NUMBER_BYTES];
 
     say(found, "store", "%s records, %s",
-        pd_text_number((uint64_t)number_of(tib, "records"), records),
-        pd_text_bytes((uint64_t)number_of(tib, "bytes_file"), bytes));
+        pd_row_text_number((uint64_t)number_of(tib, "records"), records),
+        pd_row_text_bytes((uint64_t)number_of(tib, "bytes_file"), bytes));
     if (strcmp(text_of(tib, "state"), "ok") != 0) {
         blame(found, "the store: %s", text_of(tib, "state"));
     }
@@ -340,7 +340,7 @@ static int look_at_agent(struct finding *found)
 
 static void print_screen(const struct finding *found)
 {
-    const struct pd_style style = pd_style_of(stdout);
+    const struct pd_style style = pd_row_style_of(stdout);
     const char *bold = style.colour ? "\033[1m" : "", *plain = style.colour ? "\033[0m" : "";
     json_t *line;
     size_t i;
@@ -368,7 +368,7 @@ static int print_object(struct finding *found, struct pd_error *error)
 
     json_object_update(document, found->parts);
     json_object_set(document, "status", found->status);
-    return pd_json_print(document, error);
+    return pd_cli_json_print(document, error);
 }
 
 static int run(const void *settings, const struct pd_cli_words *words, struct pd_error *error)

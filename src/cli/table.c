@@ -17,7 +17,7 @@ int pd_cli_table_check(const struct pd_cli_table *table, bool json, struct pd_er
 
 struct pd_style pd_cli_table_style(const struct pd_cli_table *table)
 {
-    struct pd_style style = pd_style_as(stdout, table->csv);
+    struct pd_style style = pd_row_style_as(stdout, table->csv);
 
     style.local = table->local;
     pd_cli_pager_begin();

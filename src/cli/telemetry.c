@@ -128,7 +128,7 @@ static int decode(const struct settings *set, const struct pd_topology *topology
     }
     bool complete = pd_telemetry_prove(&found, topology, &packet.flow, switches);
     if (set->json) {
-        return pd_json_print(json_telemetry(&found, topology, switches, complete), error);
+        return pd_cli_json_print(json_telemetry(&found, topology, switches, complete), error);
     }
     print_table(&found, topology, switches, complete);
     return PD_CLI_OK;

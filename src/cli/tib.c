@@ -76,13 +76,13 @@ static int fail(const struct settings *set, int err, struct pd_error *error)
 static void print_number(const char *what, uint64_t number)
 {
     char text[PD_TEXT_NUMBER_BYTES];
-    printf("%-13s %s\n", what, pd_text_number(number, text));
+    printf("%-13s %s\n", what, pd_row_text_number(number, text));
 }
 
 static void print_bytes(const char *what, uint64_t bytes)
 {
     char text[PD_TEXT_NUMBER_BYTES];
-    printf("%-13s %s\n", what, pd_text_bytes(bytes, text));
+    printf("%-13s %s\n", what, pd_row_text_bytes(bytes, text));
 }
 
 static void print_time(const char *what, uint64_t wall_us)
@@ -134,7 +134,7 @@ static int run_stat(const void *settings, const struct pd_cli_words *words, stru
         return fail(set, err, error);
     }
     if (set->json) {
-        return pd_json_print(stat_json(&stat), error);
+        return pd_cli_json_print(stat_json(&stat), error);
     }
     stat_print(&stat);
     return PD_CLI_OK;
@@ -217,13 +217,13 @@ static int print_check(const struct findings *findings, const struct pd_tib_stat
 {
     char segments[PD_TEXT_NUMBER_BYTES], records[PD_TEXT_NUMBER_BYTES];
     if (findings->json) {
-        return pd_json_print(json_pack("{s:I, s:I, s:O}", "segments", (json_int_t)stat->segments,
-                                       "records", (json_int_t)stat->records, "damaged",
-                                       findings->list),
-                             error);
+        return pd_cli_json_print(json_pack("{s:I, s:I, s:O}", "segments",
+                                           (json_int_t)stat->segments, "records",
+                                           (json_int_t)stat->records, "damaged", findings->list),
+                                 error);
     }
-    printf("%s segment%s, %s record%s, ", pd_text_number(stat->segments, segments),
-           stat->segments == 1 ? "" : "s", pd_text_number(stat->records, records),
+    printf("%s segment%s, %s record%s, ", pd_row_text_number(stat->segments, segments),
+           stat->segments == 1 ? "" : "s", pd_row_text_number(stat->records, records),
            stat->records == 1 ? "" : "s");
     printf(findings->len ? "%zu damaged\n" : "no damage\n", findings->len);
     return PD_CLI_OK;
@@ -268,9 +268,9 @@ static int compact_tib(const struct settings *set, struct pd_tib *tib, struct pd
     struct pd_progress progress;
     int err = pd_tib_stat(tib, before);
     if (!err) {
-        pd_progress_begin(&progress, "compact");
-        err = pd_tib_compact(tib, pd_progress_step, &progress);
-        pd_progress_end(&progress);
+        pd_cli_progress_begin(&progress, "compact");
+        err = pd_tib_compact(tib, pd_cli_progress_step, &progress);
+        pd_cli_progress_end(&progress);
     }
     if (!err) {
         err = pd_tib_stat(tib, after);
@@ -301,10 +301,10 @@ static int run_compact(const void *settings, const struct pd_cli_words *words,
         return err;
     }
     if (set->json) {
-        return pd_json_print(json_pack("{s:I, s:I, s:I}", "records", (json_int_t)after.records,
-                                       "bytes_before", (json_int_t)before.bytes_file, "bytes_after",
-                                       (json_int_t)after.bytes_file),
-                             error);
+        return pd_cli_json_print(json_pack("{s:I, s:I, s:I}", "records", (json_int_t)after.records,
+                                           "bytes_before", (json_int_t)before.bytes_file,
+                                           "bytes_after", (json_int_t)after.bytes_file),
+                                 error);
     }
     print_number("records", after.records);
     print_bytes("before", before.bytes_file);
@@ -355,7 +355,7 @@ static int export_records(void *context, const struct pd_tib_record *records, si
         pd_rows_out_text(&export->out, "\n");
     }
     export->done += n;
-    pd_progress_step(&export->progress, export->done, export->all);
+    pd_cli_progress_step(&export->progress, export->done, export->all);
     return export->rows && ferror(stdout) ? -EIO : export->out.error;
 }
 
@@ -373,10 +373,10 @@ static int export_tib(const struct settings *set, struct pd_tib_snapshot *snapsh
         }
         pd_rows_stream(export->rows, stdout);
     }
-    pd_progress_begin(&export->progress, "export");
+    pd_cli_progress_begin(&export->progress, "export");
     int err = pd_tib_scan(snapshot, &all, export_records, export);
     int written = pd_rows_out_end(&export->out);
-    pd_progress_end(&export->progress);
+    pd_cli_progress_end(&export->progress);
     pd_rows_free(export->rows);
     export->rows = NULL;
     if (written) {
@@ -463,8 +463,8 @@ static int import_records(void *context, const struct pd_tib_record *records, si
     if (!import->store_error && import->taken - import->stored >= COMMIT_RECORDS) {
         commit_import(import);
     }
-    pd_progress_step(&import->progress, import->file_bytes ? bytes : import->taken,
-                     import->file_bytes);
+    pd_cli_progress_step(&import->progress, import->file_bytes ? bytes : import->taken,
+                         import->file_bytes);
     return import->store_error;
 }
 
@@ -480,12 +480,12 @@ static int import_tib(const struct settings *set, struct import *import, struct 
     const struct pd_ndjson_taker taker = {import_records, import};
     struct pd_error inner = {0};
     import->file_bytes = size_of_stdin();
-    pd_progress_begin(&import->progress, "import");
-    int err = pd_ndjson_read(stdin, &taker, &inner);
+    pd_cli_progress_begin(&import->progress, "import");
+    int err = pd_cli_ndjson_read(stdin, &taker, &inner);
     if (!import->store_error && import->taken > import->stored) {
         commit_import(import);
     }
-    pd_progress_end(&import->progress);
+    pd_cli_progress_end(&import->progress);
     if (import->store_error) {
         err = fail(set, import->store_error, &inner);
     }
@@ -510,7 +510,7 @@ static int run_import(const void *settings, const struct pd_cli_words *words,
         return err;
     }
     if (set->json) {
-        return pd_json_print(json_pack("{s:I}", "records", (json_int_t)import.stored), error);
+        return pd_cli_json_print(json_pack("{s:I}", "records", (json_int_t)import.stored), error);
     }
     print_number("records", import.stored);
     return PD_CLI_OK;

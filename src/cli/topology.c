@@ -23,7 +23,7 @@ static int write_made(const struct pd_generator *generator, const struct setting
     for (size_t i = 0; i < PD_GENERATOR_OPTIONS_MAX; i++) {
         values[i] = set->values[i] > UINT32_MAX ? UINT32_MAX : (uint32_t)set->values[i];
     }
-    int err = pd_generate(generator, values, set->addrs, &topology, error);
+    int err = pd_topology_generate(generator, values, set->addrs, &topology, error);
     if (err) {
         return err;
     }
@@ -50,10 +50,10 @@ static int find_generator(const char *name, const struct pd_generator **ret_gene
 {
     char known[200] = "";
     size_t at = 0;
-    *ret_generator = pd_generator_find(name);
-    for (size_t i = 0; pd_generators[i] && at < sizeof known; i++) {
+    *ret_generator = pd_topology_generator_find(name);
+    for (size_t i = 0; pd_topology_generators[i] && at < sizeof known; i++) {
         at += (size_t)snprintf(known + at, sizeof known - at, "%s%s", i ? ", " : "",
-                               pd_generators[i]->name);
+                               pd_topology_generators[i]->name);
     }
     return *ret_generator
                ? 0
@@ -67,7 +67,7 @@ static int read_values(const struct pd_generator *generator, const struct pd_cli
     bool given[PD_GENERATOR_OPTIONS_MAX] = {false};
     for (int i = 0; i < words->arguments_len; i += 2) {
         const char *name = words->arguments[i], *text = words->arguments[i + 1];
-        uint32_t place = pd_generator_option(generator, name);
+        uint32_t place = pd_topology_generator_option(generator, name);
         if (place == PD_NONE || given[place]) {
             return pd_fail(error, -PD_E_VALUE, "%s: %s --%.60s", generator->name,
                            place == PD_NONE ? "no such flag:" : "given twice:", name);
@@ -100,13 +100,13 @@ static int check_generate(void *settings, const struct pd_cli_words *words, stru
 static int run_generate(const void *settings, const struct pd_cli_words *words,
                         struct pd_error *error)
 {
-    return write_made(pd_generator_find(words->words[0]), settings, error);
+    return write_made(pd_topology_generator_find(words->words[0]), settings, error);
 }
 
 static void list_generators(FILE *out)
 {
-    for (size_t i = 0; pd_generators[i]; i++) {
-        const struct pd_generator *generator = pd_generators[i];
+    for (size_t i = 0; pd_topology_generators[i]; i++) {
+        const struct pd_generator *generator = pd_topology_generators[i];
         fprintf(out, "\n%s: %s.", generator->name, generator->help);
         for (size_t o = 0; generator->options[o].name; o++) {
             const struct pd_generator_option *option = &generator->options[o];
@@ -152,7 +152,7 @@ static int run_fat_tree(const void *settings, const struct pd_cli_words *words,
                         struct pd_error *error)
 {
     (void)words;
-    return write_made(pd_generator_find("fat-tree"), settings, error);
+    return write_made(pd_topology_generator_find("fat-tree"), settings, error);
 }
 
 const struct pd_cli_command pd_cli_topology_fat_tree = {
@@ -178,7 +178,7 @@ static const struct pd_option vl2_options[] = {
 static int run_vl2(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
     (void)words;
-    return write_made(pd_generator_find("vl2"), settings, error);
+    return write_made(pd_topology_generator_find("vl2"), settings, error);
 }
 
 const struct pd_cli_command pd_cli_topology_vl2 = {
@@ -206,7 +206,7 @@ static int run_leaf_spine(const void *settings, const struct pd_cli_words *words
                           struct pd_error *error)
 {
     (void)words;
-    return write_made(pd_generator_find("leaf-spine"), settings, error);
+    return write_made(pd_topology_generator_find("leaf-spine"), settings, error);
 }
 
 const struct pd_cli_command pd_cli_topology_leaf_spine = {
@@ -277,7 +277,7 @@ static int print_json(const char *file, const struct pd_topology *topology, stru
             (json_int_t)topology->hosts_len, "codecs", codecs_json(topology));
         json_object_update_new(document, summary);
     }
-    return pd_json_print(document, error);
+    return pd_cli_json_print(document, error);
 }
 
 static void print_summary(const char *file, const struct pd_topology *topology)
@@ -318,7 +318,7 @@ static int check_file(const char *file, struct findings *found, struct pd_topolo
     int err = pd_topology_check(file, take_finding, found, error);
     if (found->len) {
         return pd_fail(error, err ? err : -PD_E_TOPOLOGY, "%.300s: %u finding%s", file, found->len,
-                       pd_text_plural(found->len));
+                       pd_row_text_plural(found->len));
     }
     err = err ? err : pd_topology_read(file, ret_topology, error);
     if (err) {

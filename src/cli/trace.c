@@ -93,10 +93,10 @@ static int print_json(const struct pd_topology *topology, const struct pd_budget
 {
     json_t *theorem_1 = budget->is_clos ? json_real(budget->theorem_1) : json_null();
 
-    return pd_json_print(json_pack("{s:o, s:f, s:o, s:o}", "theorem_1", theorem_1, "rate",
-                                   budget->rate, "busiest", busiest_json(topology, budget),
-                                   "theorem_2", theorem_2_json(budget)),
-                         error);
+    return pd_cli_json_print(json_pack("{s:o, s:f, s:o, s:o}", "theorem_1", theorem_1, "rate",
+                                       budget->rate, "busiest", busiest_json(topology, budget),
+                                       "theorem_2", theorem_2_json(budget)),
+                             error);
 }
 
 static void print_text(const struct pd_topology *topology, const struct pd_budget *budget,

@@ -26,7 +26,7 @@ static int counts(const struct view *view, const json_t *row, struct pd_rows_tab
                   struct pd_tib_record *sums)
 {
     struct pd_tib_record record = {0};
-    int err = pd_read_counts(&view->reader, row, PD_READ_MAX, &record);
+    int err = pd_cli_read_counts(&view->reader, row, PD_READ_MAX, &record);
     if (err) {
         return err;
     }
@@ -55,12 +55,12 @@ static int flow_path_row(const struct view *view, const json_t *row, struct pd_r
     struct pd_tib_record record = {0};
     struct pd_path path;
     struct pd_claim claim;
-    int err = pd_read_flow(&view->reader, row, &record.flow);
+    int err = pd_cli_read_flow(&view->reader, row, &record.flow);
     if (!err) {
-        err = pd_read_path(&view->reader, row, &path, &claim);
+        err = pd_cli_read_path(&view->reader, row, &path, &claim);
     }
     if (!err) {
-        err = pd_read_times(&view->reader, row, &record);
+        err = pd_cli_read_times(&view->reader, row, &record);
     }
     if (err) {
         return err;
@@ -83,7 +83,7 @@ static int flow_row(const struct view *view, const json_t *row, struct pd_rows_t
                     struct pd_tib_record *sums)
 {
     struct pd_flow_id flow;
-    int err = pd_read_flow(&view->reader, row, &flow);
+    int err = pd_cli_read_flow(&view->reader, row, &flow);
     if (err) {
         return err;
     }
@@ -103,7 +103,7 @@ static int host_row(const struct view *view, const json_t *row, struct pd_rows_t
     char text[PD_ADDR_TEXT_BYTES];
     struct pd_addr addr;
     uint8_t version;
-    int err = pd_read_addr(&view->reader, row, "src_ip", &addr, &version);
+    int err = pd_cli_read_addr(&view->reader, row, "src_ip", &addr, &version);
     if (err) {
         return err;
     }
@@ -123,7 +123,7 @@ static int link_row(const struct view *view, const json_t *row, struct pd_rows_t
     const char *text = json_string_value(json_object_get(row, "link"));
     struct pd_link_match link;
     if (!text || pd_link_parse(text, &link) || !link.from || !link.to) {
-        return pd_read_bad(&view->reader, "link", "a link");
+        return pd_cli_read_bad(&view->reader, "link", "a link");
     }
     pd_rows_path(view->style, table, &(struct pd_path){.len = 2, .switches = {link.from, link.to}});
     return counts(view, row, table, sums);
@@ -143,7 +143,7 @@ static int pair_row(const struct view *view, const json_t *row, struct pd_rows_t
     for (size_t i = 0; i < 2; i++) {
         char text[PD_TEXT_NUMBER_BYTES];
         uint64_t id;
-        int err = pd_read_number(&view->reader, row, keys[i], UINT32_MAX, &id);
+        int err = pd_cli_read_number(&view->reader, row, keys[i], UINT32_MAX, &id);
         if (err) {
             return err;
         }
@@ -165,7 +165,7 @@ static int path_counts_row(const struct view *view, const json_t *row, struct pd
 {
     struct pd_path path;
     struct pd_claim claim;
-    int err = pd_read_path(&view->reader, row, &path, &claim);
+    int err = pd_cli_read_path(&view->reader, row, &path, &claim);
     if (err) {
         return err;
     }
@@ -183,9 +183,9 @@ static int bin_row(const struct view *view, const json_t *row, struct pd_rows_ta
                    struct pd_tib_record *sums)
 {
     uint64_t from_bytes, flows;
-    int err = pd_read_number(&view->reader, row, "from_bytes", PD_READ_MAX, &from_bytes);
+    int err = pd_cli_read_number(&view->reader, row, "from_bytes", PD_READ_MAX, &from_bytes);
     if (!err) {
-        err = pd_read_number(&view->reader, row, "flows", PD_READ_MAX, &flows);
+        err = pd_cli_read_number(&view->reader, row, "flows", PD_READ_MAX, &flows);
     }
     if (err) {
         return err;
@@ -212,19 +212,19 @@ static int violation_row(const struct view *view, const json_t *row, struct pd_r
     struct pd_flow_id flow;
     struct pd_path path;
     struct pd_claim claim;
-    int err = pd_read_flow(&view->reader, row, &flow);
+    int err = pd_cli_read_flow(&view->reader, row, &flow);
     if (!err) {
-        err = pd_read_path(&view->reader, row, &path, &claim);
+        err = pd_cli_read_path(&view->reader, row, &path, &claim);
     }
     if (err) {
         return err;
     }
     while (text && rule < PD_CONFORMANCE_RULE_COUNT &&
-           strcmp(text, pd_conformance_rule_text((enum pd_conformance_rule)rule)) != 0) {
+           strcmp(text, pd_query_conformance_rule_text((enum pd_conformance_rule)rule)) != 0) {
         rule++;
     }
     if (!text || rule == PD_CONFORMANCE_RULE_COUNT) {
-        return pd_read_bad(&view->reader, "rule", "a rule of conformance");
+        return pd_cli_read_bad(&view->reader, "rule", "a rule of conformance");
     }
     (void)sums;
     pd_rows_flow(table, &flow);
@@ -255,12 +255,12 @@ static void print_sums(const struct view *view, const struct list *list, size_t 
                        const struct pd_tib_record *sums)
 {
     char number[PD_TEXT_NUMBER_BYTES];
-    fprintf(view->out, "%s%s %s%s", len ? "\n" : "", pd_text_number(len, number), list->noun,
-            pd_text_plural(len));
+    fprintf(view->out, "%s%s %s%s", len ? "\n" : "", pd_row_text_number(len, number), list->noun,
+            pd_row_text_plural(len));
     if (len && list->counted) {
-        fprintf(view->out, ", %s packet%s", pd_text_number(sums->pkts, number),
-                pd_text_plural(sums->pkts));
-        fprintf(view->out, ", %s", pd_text_bytes(sums->bytes, number));
+        fprintf(view->out, ", %s packet%s", pd_row_text_number(sums->pkts, number),
+                pd_row_text_plural(sums->pkts));
+        fprintf(view->out, ", %s", pd_row_text_bytes(sums->bytes, number));
     }
     fputc('\n', view->out);
 }
@@ -270,7 +270,7 @@ static int view_list(const struct view *view, const json_t *answer, const struct
     struct pd_tib_record sums = {0};
     const json_t *rows = NULL;
     struct pd_rows_table *table = pd_rows_new(list->columns, list->columns_len, view->style);
-    int err = table ? pd_read_array(&view->reader, answer, list->member, &rows) : -ENOMEM;
+    int err = table ? pd_cli_read_array(&view->reader, answer, list->member, &rows) : -ENOMEM;
     size_t len = json_array_size(rows);
     for (size_t i = 0; i < len && !err; i++) {
         err = list->row(view, json_array_get(rows, i), table, &sums);
@@ -299,8 +299,8 @@ static int read_mark(const struct view *view, const json_t *row, struct pd_path 
     json_t *whole = json_copy((json_t *)(uintptr_t)row);
     int err = json_object_set_new(whole, "path", json_array());
 
-    err = err ? pd_read_bad(&view->reader, "infeasible", "a list of objects")
-              : pd_read_path(&view->reader, whole, path, claim);
+    err = err ? pd_cli_read_bad(&view->reader, "infeasible", "a list of objects")
+              : pd_cli_read_path(&view->reader, whole, path, claim);
     json_decref(whole);
     return err;
 }
@@ -313,7 +313,7 @@ static int fill_paths(const struct view *view, const json_t *paths, const json_t
         struct pd_path path = {.len = 0};
         struct pd_claim claim = {.path = &path};
         int err = i < feasible
-                      ? pd_read_switches(&view->reader, json_array_get(paths, i), &path)
+                      ? pd_cli_read_switches(&view->reader, json_array_get(paths, i), &path)
                       : read_mark(view, json_array_get(infeasible, i - feasible), &path, &claim);
         if (err) {
             return err;
@@ -328,7 +328,7 @@ static int view_paths(const struct view *view, const json_t *answer)
 {
     const json_t *paths = NULL, *infeasible = json_object_get(answer, "infeasible");
     struct pd_rows_table *table = pd_rows_new(path_columns, 2, view->style);
-    int err = table ? pd_read_array(&view->reader, answer, "paths", &paths) : -ENOMEM;
+    int err = table ? pd_cli_read_array(&view->reader, answer, "paths", &paths) : -ENOMEM;
     if (!err) {
         err = fill_paths(view, paths, infeasible, table);
     }
@@ -337,7 +337,7 @@ static int view_paths(const struct view *view, const json_t *answer)
     }
     if (!err && !view->style->csv) {
         size_t len = json_array_size(paths), others = json_array_size(infeasible);
-        fprintf(view->out, "%s%zu path%s", len + others ? "\n" : "", len, pd_text_plural(len));
+        fprintf(view->out, "%s%zu path%s", len + others ? "\n" : "", len, pd_row_text_plural(len));
         if (others) {
             fprintf(view->out, ", %zu infeasible trajector%s", others, others == 1 ? "y" : "ies");
         }
@@ -377,9 +377,9 @@ static int view_count(const struct view *view, const json_t *answer)
 {
     uint64_t bytes, pkts;
     char number[PD_TEXT_NUMBER_BYTES], scaled[PD_TEXT_NUMBER_BYTES];
-    int err = pd_read_number(&view->reader, answer, "bytes", UINT64_MAX, &bytes);
+    int err = pd_cli_read_number(&view->reader, answer, "bytes", UINT64_MAX, &bytes);
     if (!err) {
-        err = pd_read_number(&view->reader, answer, "pkts", UINT64_MAX, &pkts);
+        err = pd_cli_read_number(&view->reader, answer, "pkts", UINT64_MAX, &pkts);
     }
     if (err) {
         return err;
@@ -387,9 +387,9 @@ static int view_count(const struct view *view, const json_t *answer)
     if (view->style->csv) {
         return print_values(view, count_columns, (const uint64_t[]){pkts, bytes}, 2);
     }
-    fprintf(view->out, "packets  %s\n", pd_text_number(pkts, number));
-    fprintf(view->out, "bytes    %s", pd_text_number(bytes, number));
-    fprintf(view->out, bytes < 1024 ? "\n" : " (%s)\n", pd_text_bytes(bytes, scaled));
+    fprintf(view->out, "packets  %s\n", pd_row_text_number(pkts, number));
+    fprintf(view->out, "bytes    %s", pd_row_text_number(bytes, number));
+    fprintf(view->out, bytes < 1024 ? "\n" : " (%s)\n", pd_row_text_bytes(bytes, scaled));
     return 0;
 }
 
@@ -404,12 +404,12 @@ static int view_duration(const struct view *view, const json_t *answer)
         fputs("no packet\n", view->out);
         return 0;
     }
-    int err = pd_read_number(&view->reader, answer, "stime_us", PD_READ_MAX, &stime_us);
+    int err = pd_cli_read_number(&view->reader, answer, "stime_us", PD_READ_MAX, &stime_us);
     if (!err) {
-        err = pd_read_number(&view->reader, answer, "etime_us", PD_READ_MAX, &etime_us);
+        err = pd_cli_read_number(&view->reader, answer, "etime_us", PD_READ_MAX, &etime_us);
     }
     if (!err) {
-        err = pd_read_number(&view->reader, answer, "duration_us", PD_READ_MAX, &duration_us);
+        err = pd_cli_read_number(&view->reader, answer, "duration_us", PD_READ_MAX, &duration_us);
     }
     if (err) {
         return err;
@@ -418,9 +418,9 @@ static int view_duration(const struct view *view, const json_t *answer)
         return print_values(view, duration_columns,
                             (const uint64_t[]){stime_us, etime_us, duration_us}, 3);
     }
-    fprintf(view->out, "first packet  %s\n", pd_text_time(stime_us, view->style, text));
-    fprintf(view->out, "last packet   %s\n", pd_text_time(etime_us, view->style, text));
-    fprintf(view->out, "lasted        %s\n", pd_text_span(duration_us, number));
+    fprintf(view->out, "first packet  %s\n", pd_row_text_time(stime_us, view->style, text));
+    fprintf(view->out, "last packet   %s\n", pd_row_text_time(etime_us, view->style, text));
+    fprintf(view->out, "lasted        %s\n", pd_row_text_span(duration_us, number));
     return 0;
 }
 
@@ -428,12 +428,12 @@ static int view_distinct(const struct view *view, const json_t *answer)
 {
     uint64_t count;
     char number[PD_TEXT_NUMBER_BYTES];
-    int err = pd_read_number(&view->reader, answer, "count", PD_READ_MAX, &count);
+    int err = pd_cli_read_number(&view->reader, answer, "count", PD_READ_MAX, &count);
     if (!err && view->style->csv) {
         return print_values(view, distinct_columns, &count, 1);
     }
     if (!err) {
-        fprintf(view->out, "count  %s\n", pd_text_number(count, number));
+        fprintf(view->out, "count  %s\n", pd_row_text_number(count, number));
     }
     return err;
 }
@@ -445,14 +445,14 @@ static int view_violations(const struct view *view, const json_t *answer)
     uint64_t infeasible = 0;
     int err = 0;
     if (json_object_get(answer, "infeasible")) {
-        err = pd_read_number(&view->reader, answer, "infeasible", PD_READ_MAX, &infeasible);
+        err = pd_cli_read_number(&view->reader, answer, "infeasible", PD_READ_MAX, &infeasible);
     }
     if (!err) {
         err = view_list(view, answer, &lists[PD_QUERY_CONFORMANCE]);
     }
     if (!err && infeasible && !view->style->csv) {
         fprintf(view->out, "%s flow%s with an infeasible trajectory cannot be judged\n",
-                pd_text_number(infeasible, number), pd_text_plural(infeasible));
+                pd_row_text_number(infeasible, number), pd_row_text_plural(infeasible));
     }
     return err;
 }
@@ -501,7 +501,7 @@ static int view_result(const struct view *view, const json_t *answer)
     const json_t *result = json_object_get(answer, "result");
 
     if (!result) {
-        return pd_read_bad(&view->reader, "result", "there");
+        return pd_cli_read_bad(&view->reader, "result", "there");
     }
     return print_result(result, view->out)
                ? pd_fail(view->reader.error, -ENOMEM, "no memory for the result")
@@ -538,8 +538,8 @@ static int view_other(const struct view *view, const struct pd_question *questio
     static const struct {
         const struct pd_question *question;
         int (*show)(const struct view *view, const json_t *answer);
-    } shown[] = {{.question = &pd_question_program, .show = view_result},
-                 {.question = &pd_question_poor, .show = view_poor}};
+    } shown[] = {{.question = &pd_query_question_program, .show = view_result},
+                 {.question = &pd_query_question_poor, .show = view_poor}};
 
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         if (shown[i].question == question) {

@@ -20,10 +20,11 @@ static int to_walk(const struct pd_topology *topology, const struct pd_path *pat
     }
     uint32_t ends[] = {walk.switches[0], walk.switches[walk.len - 1]};
     for (int i = 0; i < 2; i++) {
-        if (!pd_role_is_tor(topology->switches[ends[i]].role)) {
-            return pd_fail(
-                error, -PD_E_INFEASIBLE, "a path starts and ends at ToRs, %u is of role %s",
-                topology->switches[ends[i]].id, pd_role_name(topology->switches[ends[i]].role));
+        if (!pd_topology_role_is_tor(topology->switches[ends[i]].role)) {
+            return pd_fail(error, -PD_E_INFEASIBLE,
+                           "a path starts and ends at ToRs, %u is of role %s",
+                           topology->switches[ends[i]].id,
+                           pd_topology_role_name(topology->switches[ends[i]].role));
         }
     }
     *ret_walk = walk;

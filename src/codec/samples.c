@@ -173,7 +173,7 @@ static int find_racks(struct trial *trial)
     const struct pd_topology *topology = trial->codec->topology;
     trial->racks = calloc(topology->switches_len + (size_t)1, sizeof *trial->racks);
     for (uint32_t s = 0; trial->racks && s < topology->switches_len; s++) {
-        if (pd_switch_has_rack(&topology->switches[s])) {
+        if (pd_topology_switch_has_rack(&topology->switches[s])) {
             trial->racks[trial->racks_len++] = s;
         }
     }

@@ -367,7 +367,7 @@ int pd_codec_verify(const struct pd_codec *codec, enum pd_verify_scope scope, un
                                 .progress = progress,
                                 .context = context};
         for (uint32_t i = 0; i < topology->switches_len; i++) {
-            if (pd_role_is_tor(topology->switches[i].role)) {
+            if (pd_topology_role_is_tor(topology->switches[i].role)) {
                 tors[shared.tors_len++] = i;
             }
         }

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void pd_metrics_put(struct pd_metrics *metrics, const char *format, ...)
+void pd_daemon_metrics_put(struct pd_metrics *metrics, const char *format, ...)
 {
     char line[512];
     va_list args;
@@ -16,44 +16,45 @@ void pd_metrics_put(struct pd_metrics *metrics, const char *format, ...)
     len = vsnprintf(line, sizeof line, format, args);
     va_end(args);
     if (!metrics->error && len > 0) {
-        metrics->error = pd_answer_write(metrics->answer, line,
-                                         (size_t)len < sizeof line ? (size_t)len : sizeof line - 1);
+        metrics->error = pd_http_answer_write(
+            metrics->answer, line, (size_t)len < sizeof line ? (size_t)len : sizeof line - 1);
     }
 }
 
-void pd_metrics_head(struct pd_metrics *metrics, const char *name, const char *type,
-                     const char *help)
+void pd_daemon_metrics_head(struct pd_metrics *metrics, const char *name, const char *type,
+                            const char *help)
 {
-    pd_metrics_put(metrics, "# HELP pathdump_%s %s\n# TYPE pathdump_%s %s\n", name, help, name,
-                   type);
+    pd_daemon_metrics_put(metrics, "# HELP pathdump_%s %s\n# TYPE pathdump_%s %s\n", name, help,
+                          name, type);
 }
 
-void pd_metrics_labelled(struct pd_metrics *metrics, const char *name, const char *label,
-                         const char *text, uint64_t value)
+void pd_daemon_metrics_labelled(struct pd_metrics *metrics, const char *name, const char *label,
+                                const char *text, uint64_t value)
 {
-    pd_metrics_put(metrics, "pathdump_%s{%s=\"%s\"} %" PRIu64 "\n", name, label, text, value);
+    pd_daemon_metrics_put(metrics, "pathdump_%s{%s=\"%s\"} %" PRIu64 "\n", name, label, text,
+                          value);
 }
 
 static void put_single(struct pd_metrics *metrics, const char *name, const char *type,
                        const char *help, uint64_t value)
 {
-    pd_metrics_head(metrics, name, type, help);
-    pd_metrics_put(metrics, "pathdump_%s %" PRIu64 "\n", name, value);
+    pd_daemon_metrics_head(metrics, name, type, help);
+    pd_daemon_metrics_put(metrics, "pathdump_%s %" PRIu64 "\n", name, value);
 }
 
-void pd_metrics_gauge(struct pd_metrics *metrics, const char *name, const char *help,
-                      uint64_t value)
+void pd_daemon_metrics_gauge(struct pd_metrics *metrics, const char *name, const char *help,
+                             uint64_t value)
 {
     put_single(metrics, name, "gauge", help, value);
 }
 
-void pd_metrics_counter(struct pd_metrics *metrics, const char *name, const char *help,
-                        uint64_t value)
+void pd_daemon_metrics_counter(struct pd_metrics *metrics, const char *name, const char *help,
+                               uint64_t value)
 {
     put_single(metrics, name, "counter", help, value);
 }
 
-const char *pd_metrics_label(const char *text, char *buffer, size_t bytes)
+const char *pd_daemon_metrics_label(const char *text, char *buffer, size_t bytes)
 {
     size_t len = 0;
 

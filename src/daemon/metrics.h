@@ -18,23 +18,23 @@ struct pd_metrics {
     int error; /* the first one; then nothing is written any more */
 };
 
-void pd_metrics_put(struct pd_metrics *metrics, const char *format, ...)
+void pd_daemon_metrics_put(struct pd_metrics *metrics, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Help and type ("gauge", "counter") of samples that follow with labels. */
-void pd_metrics_head(struct pd_metrics *metrics, const char *name, const char *type,
-                     const char *help);
-void pd_metrics_labelled(struct pd_metrics *metrics, const char *name, const char *label,
-                         const char *text, uint64_t value);
+void pd_daemon_metrics_head(struct pd_metrics *metrics, const char *name, const char *type,
+                            const char *help);
+void pd_daemon_metrics_labelled(struct pd_metrics *metrics, const char *name, const char *label,
+                                const char *text, uint64_t value);
 
 /* A metric of one sample. */
-void pd_metrics_gauge(struct pd_metrics *metrics, const char *name, const char *help,
-                      uint64_t value);
-void pd_metrics_counter(struct pd_metrics *metrics, const char *name, const char *help,
-                        uint64_t value);
+void pd_daemon_metrics_gauge(struct pd_metrics *metrics, const char *name, const char *help,
+                             uint64_t value);
+void pd_daemon_metrics_counter(struct pd_metrics *metrics, const char *name, const char *help,
+                               uint64_t value);
 
 /* A label's value from outside: backslash and quote escaped, control characters replaced. Returns
  * `buffer`. */
-const char *pd_metrics_label(const char *text, char *buffer, size_t bytes);
+const char *pd_daemon_metrics_label(const char *text, char *buffer, size_t bytes);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 
-int pd_notify(const char *state)
+int pd_daemon_notify(const char *state)
 {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -42,16 +42,16 @@ int pd_notify(const char *state)
     return err;
 }
 
-int pd_notify_reloading(void)
+int pd_daemon_notify_reloading(void)
 {
     char state[80];
 
     snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%llu",
              (unsigned long long)(pd_clock_monotonic_ns() / PD_NS_PER_US));
-    return pd_notify(state);
+    return pd_daemon_notify(state);
 }
 
-uint64_t pd_notify_watchdog_ns(void)
+uint64_t pd_daemon_notify_watchdog_ns(void)
 {
     const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
 

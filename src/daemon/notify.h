@@ -12,12 +12,12 @@
 
 /* "READY=1", "STATUS=…", several separated by newlines. Returns 1 when sent, 0 when nobody wants to
  * know, or -errno. */
-int pd_notify(const char *state);
+int pd_daemon_notify(const char *state);
 
 /* "RELOADING=1" with the time stamp that Type=notify-reload wants; READY=1 ends it. */
-int pd_notify_reloading(void);
+int pd_daemon_notify_reloading(void);
 
 /* How often (ns) the watchdog wants a sign of life: half its time; 0 when there is none. */
-uint64_t pd_notify_watchdog_ns(void);
+uint64_t pd_daemon_notify_watchdog_ns(void);
 
 #endif

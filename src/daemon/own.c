@@ -14,12 +14,13 @@ static void add(struct pd_options_joined *joined, const struct pd_option *rows, 
     }
 }
 
-void pd_options_rows(struct pd_options_joined *joined, const struct pd_option *rows)
+void pd_daemon_options_rows(struct pd_options_joined *joined, const struct pd_option *rows)
 {
     add(joined, rows, 0);
 }
 
-void pd_options_own(struct pd_options_joined *joined, const struct pd_option *rows, size_t bytes)
+void pd_daemon_options_own(struct pd_options_joined *joined, const struct pd_option *rows,
+                           size_t bytes)
 {
     const size_t align = alignof(max_align_t);
 
@@ -34,8 +35,8 @@ void pd_options_own(struct pd_options_joined *joined, const struct pd_option *ro
     joined->own_bytes += (bytes + align - 1) / align * align;
 }
 
-const void *pd_options_own_of(const struct pd_options_joined *joined, const void *settings,
-                              const struct pd_option *rows)
+const void *pd_daemon_options_own_of(const struct pd_options_joined *joined, const void *settings,
+                                     const struct pd_option *rows)
 {
     for (unsigned i = 0; i < joined->own_len; i++) {
         if (joined->own[i].rows == rows) {

@@ -10,8 +10,8 @@
  * (`own`, of `own_bytes` at offset `own_at`), so that settings stay plain data, which is loaded,
  * copied and compared as one.
  *
- *     pd_options_own(&joined, live_rows, sizeof(struct live_options));
- *     const struct live_options *live = pd_options_own_of(&joined, settings, live_rows);
+ *     pd_daemon_options_own(&joined, live_rows, sizeof(struct live_options));
+ *     const struct live_options *live = pd_daemon_options_own_of(&joined, settings, live_rows);
  *
  * Rows of kinds and parts have no CALLBACK. Thread safety: joined once, before other threads. */
 
@@ -32,13 +32,14 @@ struct pd_options_joined {
 
 /* The daemon's own rows, up to the empty one. More than there is room for is a mistake in the
  * program: it ends. */
-void pd_options_rows(struct pd_options_joined *joined, const struct pd_option *rows);
+void pd_daemon_options_rows(struct pd_options_joined *joined, const struct pd_option *rows);
 
 /* Rows of a kind or a part, with its struct's size; `rows` NULL: it has none. */
-void pd_options_own(struct pd_options_joined *joined, const struct pd_option *rows, size_t bytes);
+void pd_daemon_options_own(struct pd_options_joined *joined, const struct pd_option *rows,
+                           size_t bytes);
 
 /* Its struct in these settings; NULL: it has no rows. */
-const void *pd_options_own_of(const struct pd_options_joined *joined, const void *settings,
-                              const struct pd_option *rows);
+const void *pd_daemon_options_own_of(const struct pd_options_joined *joined, const void *settings,
+                                     const struct pd_option *rows);
 
 #endif

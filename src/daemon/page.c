@@ -4,15 +4,15 @@
 
 #include <stdio.h>
 
-int pd_page_open(struct pd_page *page, const struct pd_file *table, const char *folder,
-                 struct pd_error *error)
+int pd_daemon_page_open(struct pd_page *page, const struct pd_file *table, const char *folder,
+                        struct pd_error *error)
 {
-    return pd_files_open(table, folder, &page->files, error);
+    return pd_http_files_open(table, folder, &page->files, error);
 }
 
-void pd_page_close(struct pd_page *page)
+void pd_daemon_page_close(struct pd_page *page)
 {
-    pd_files_close(page->files);
+    pd_http_files_close(page->files);
     page->files = NULL;
 }
 
@@ -21,7 +21,8 @@ static int check(const struct pd_page *page, struct pd_problem *problem)
     return page->files ? 0 : pd_fail(&problem->error, -PD_E_NOT_FOUND, "no page is served here");
 }
 
-int pd_page_lead(const struct pd_page *page, struct pd_answer *answer, struct pd_problem *problem)
+int pd_daemon_page_lead(const struct pd_page *page, struct pd_answer *answer,
+                        struct pd_problem *problem)
 {
     int err = check(page, problem);
 
@@ -32,8 +33,9 @@ int pd_page_lead(const struct pd_page *page, struct pd_answer *answer, struct pd
     return err;
 }
 
-int pd_page_answer(const struct pd_page *page, const char *folder, const struct pd_call *call,
-                   struct pd_answer *answer, struct pd_problem *problem)
+int pd_daemon_page_answer(const struct pd_page *page, const char *folder,
+                          const struct pd_call *call, struct pd_answer *answer,
+                          struct pd_problem *problem)
 {
     char name[PD_ROUTE_ID_BYTES + 16];
     int err = check(page, problem);
@@ -42,5 +44,5 @@ int pd_page_answer(const struct pd_page *page, const char *folder, const struct 
         return err;
     }
     snprintf(name, sizeof name, "%s%s", folder, *call->id ? call->id : "index.html");
-    return pd_files_answer(page->files, name, call->http, answer, problem);
+    return pd_http_files_answer(page->files, name, call->http, answer, problem);
 }

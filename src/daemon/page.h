@@ -16,15 +16,17 @@ struct pd_page {
 };
 
 /* `folder` NULL: `table` is served. 0, -ENOMEM, or -errno in words. */
-int pd_page_open(struct pd_page *page, const struct pd_file *table, const char *folder,
-                 struct pd_error *error);
-void pd_page_close(struct pd_page *page);
+int pd_daemon_page_open(struct pd_page *page, const struct pd_file *table, const char *folder,
+                        struct pd_error *error);
+void pd_daemon_page_close(struct pd_page *page);
 
 /* "/" leads to the page. */
-int pd_page_lead(const struct pd_page *page, struct pd_answer *answer, struct pd_problem *problem);
+int pd_daemon_page_lead(const struct pd_page *page, struct pd_answer *answer,
+                        struct pd_problem *problem);
 
 /* `call->id`, in the folder ("" or "vendor/"); no ID: the page itself. */
-int pd_page_answer(const struct pd_page *page, const char *folder, const struct pd_call *call,
-                   struct pd_answer *answer, struct pd_problem *problem);
+int pd_daemon_page_answer(const struct pd_page *page, const char *folder,
+                          const struct pd_call *call, struct pd_answer *answer,
+                          struct pd_problem *problem);
 
 #endif

@@ -4,22 +4,22 @@
 
 #include <stdio.h>
 
-void pd_parts_options(const struct pd_part *const *list, struct pd_options_joined *joined)
+void pd_daemon_parts_options(const struct pd_part *const *list, struct pd_options_joined *joined)
 {
     for (; *list; list++) {
-        pd_options_own(joined, (*list)->options, (*list)->options_bytes);
+        pd_daemon_options_own(joined, (*list)->options, (*list)->options_bytes);
     }
 }
 
 /* ---- life ---- */
 
-int pd_parts_open(struct pd_parts *parts, const struct pd_options_joined *joined,
-                  const void *settings, struct pd_error *error)
+int pd_daemon_parts_open(struct pd_parts *parts, const struct pd_options_joined *joined,
+                         const void *settings, struct pd_error *error)
 {
     for (size_t i = 0; parts->list[i]; i++) {
         const struct pd_part *part = parts->list[i];
         const void *options =
-            part->options ? pd_options_own_of(joined, settings, part->options) : NULL;
+            part->options ? pd_daemon_options_own_of(joined, settings, part->options) : NULL;
         int err = part->open ? part->open(parts->daemon, options, error) : 0;
 
         if (err) {
@@ -30,7 +30,7 @@ int pd_parts_open(struct pd_parts *parts, const struct pd_options_joined *joined
     return 0;
 }
 
-int pd_parts_start(struct pd_parts *parts, struct pd_error *error)
+int pd_daemon_parts_start(struct pd_parts *parts, struct pd_error *error)
 {
     int err = 0;
 
@@ -42,7 +42,7 @@ int pd_parts_start(struct pd_parts *parts, struct pd_error *error)
     return err;
 }
 
-void pd_parts_reload(const struct pd_parts *parts)
+void pd_daemon_parts_reload(const struct pd_parts *parts)
 {
     for (size_t i = 0; i < parts->opened; i++) {
         if (parts->list[i]->reload) {
@@ -51,7 +51,7 @@ void pd_parts_reload(const struct pd_parts *parts)
     }
 }
 
-void pd_parts_stop(const struct pd_parts *parts)
+void pd_daemon_parts_stop(const struct pd_parts *parts)
 {
     for (size_t i = 0; i < parts->opened; i++) {
         if (parts->list[i]->stop) {
@@ -60,7 +60,7 @@ void pd_parts_stop(const struct pd_parts *parts)
     }
 }
 
-void pd_parts_close(struct pd_parts *parts)
+void pd_daemon_parts_close(struct pd_parts *parts)
 {
     size_t i = 0;
 
@@ -83,11 +83,11 @@ void pd_parts_close(struct pd_parts *parts)
 
 /* ---- what they have to show ---- */
 
-void pd_parts_routes(const struct pd_part *const *list, struct pd_rest *rest)
+void pd_daemon_parts_routes(const struct pd_part *const *list, struct pd_rest *rest)
 {
     for (; *list; list++) {
         for (const struct pd_part_route *row = (*list)->routes; row && row->route.path; row++) {
-            pd_rest_add(rest, row);
+            pd_daemon_rest_add(rest, row);
         }
     }
 }
@@ -104,7 +104,7 @@ static json_t *status_of(const struct pd_part *part, void *daemon)
     return object;
 }
 
-void pd_parts_status(const struct pd_part *const *list, void *daemon, json_t *document)
+void pd_daemon_parts_status(const struct pd_part *const *list, void *daemon, json_t *document)
 {
     for (; *list; list++) {
         if ((*list)->status || (*list)->counters) {
@@ -113,8 +113,8 @@ void pd_parts_status(const struct pd_part *const *list, void *daemon, json_t *do
     }
 }
 
-void pd_parts_metrics(const struct pd_part *const *list, const char *prefix,
-                      struct pd_metrics *metrics)
+void pd_daemon_parts_metrics(const struct pd_part *const *list, const char *prefix,
+                             struct pd_metrics *metrics)
 {
     char name[128];
 
@@ -122,7 +122,7 @@ void pd_parts_metrics(const struct pd_part *const *list, const char *prefix,
         for (const struct pd_part_counter *counter = (*list)->counters; counter && counter->name;
              counter++) {
             snprintf(name, sizeof name, "%s%s_%s_total", prefix, (*list)->name, counter->name);
-            pd_metrics_counter(metrics, name, counter->help, pd_counted(counter->value));
+            pd_daemon_metrics_counter(metrics, name, counter->help, pd_counted(counter->value));
         }
     }
 }

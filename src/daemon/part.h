@@ -56,26 +56,26 @@ struct pd_parts {
 };
 
 /* Their options join the daemon's. */
-void pd_parts_options(const struct pd_part *const *list, struct pd_options_joined *joined);
+void pd_daemon_parts_options(const struct pd_part *const *list, struct pd_options_joined *joined);
 
 /* `settings`: the daemon's, of which parts get their own. What was opened is closed by
- * pd_parts_close, also after an error. */
-int pd_parts_open(struct pd_parts *parts, const struct pd_options_joined *joined,
-                  const void *settings, struct pd_error *error);
-int pd_parts_start(struct pd_parts *parts, struct pd_error *error);
-void pd_parts_reload(const struct pd_parts *parts);
-void pd_parts_stop(const struct pd_parts *parts);
+ * pd_daemon_parts_close, also after an error. */
+int pd_daemon_parts_open(struct pd_parts *parts, const struct pd_options_joined *joined,
+                         const void *settings, struct pd_error *error);
+int pd_daemon_parts_start(struct pd_parts *parts, struct pd_error *error);
+void pd_daemon_parts_reload(const struct pd_parts *parts);
+void pd_daemon_parts_stop(const struct pd_parts *parts);
 /* What was opened ends, and all are closed. */
-void pd_parts_close(struct pd_parts *parts);
+void pd_daemon_parts_close(struct pd_parts *parts);
 
 /* Their routes, behind those that are there. */
-void pd_parts_routes(const struct pd_part *const *list, struct pd_rest *rest);
+void pd_daemon_parts_routes(const struct pd_part *const *list, struct pd_rest *rest);
 
 /* A member for each part that has counters or a status. */
-void pd_parts_status(const struct pd_part *const *list, void *daemon, json_t *document);
+void pd_daemon_parts_status(const struct pd_part *const *list, void *daemon, json_t *document);
 
 /* pathdump_PREFIXPART_COUNTER_total; prefix: "controller_". */
-void pd_parts_metrics(const struct pd_part *const *list, const char *prefix,
-                      struct pd_metrics *metrics);
+void pd_daemon_parts_metrics(const struct pd_part *const *list, const char *prefix,
+                             struct pd_metrics *metrics);
 
 #endif

@@ -9,7 +9,7 @@
 #include "http/body.h"
 #include "http/role.h"
 
-void pd_rest_add(struct pd_rest *rest, const struct pd_part_route *row)
+void pd_daemon_rest_add(struct pd_rest *rest, const struct pd_part_route *row)
 {
     assert(rest->len < PD_REST_ROUTES_MAX);
     rest->routes[rest->len] = row->route;
@@ -22,21 +22,21 @@ static int find_route(const struct pd_rest *rest, const struct pd_http_request *
 {
     char path[PD_ROUTE_PATH_BYTES];
     int err =
-        pd_target_path(&call->parameters, http->target, http->target_bytes, path, sizeof path);
+        pd_http_target_path(&call->parameters, http->target, http->target_bytes, path, sizeof path);
 
     if (err == -PD_E_URI_TOO_LONG) {
         return pd_fail(&problem->error, err, "the request target is longer than %d bytes",
                        PD_TARGET_MAX_BYTES);
     }
-    return pd_route_find(rest->routes, rest->len, http->method, err ? "" : path, ret_route,
-                         call->id, problem);
+    return pd_daemon_route_find(rest->routes, rest->len, http->method, err ? "" : path, ret_route,
+                                call->id, problem);
 }
 
 static int refuse_parameters(struct pd_call *call, struct pd_problem *problem)
 {
     char value[PD_TARGET_MAX_BYTES];
-    int more = pd_target_next(&call->parameters, problem->parameter, sizeof problem->parameter,
-                              value, sizeof value, &problem->error);
+    int more = pd_http_target_next(&call->parameters, problem->parameter, sizeof problem->parameter,
+                                   value, sizeof value, &problem->error);
 
     return more > 0 ? pd_fail(&problem->error, -PD_E_UNKNOWN_KEY,
                               "%s: unknown parameter, this route takes none", problem->parameter)
@@ -51,13 +51,14 @@ static bool has_body(const char *method)
 static int call_handler(const struct pd_rest *rest, size_t route, void *daemon,
                         struct pd_call *call, struct pd_answer *answer, struct pd_problem *problem)
 {
-    int err = pd_role_check(call->http, rest->routes[route].role, problem);
+    int err = pd_http_role_check(call->http, rest->routes[route].role, problem);
 
     if (!err && !rest->works[route].parameters) {
         err = refuse_parameters(call, problem);
     }
     if (!err && has_body(rest->routes[route].method)) {
-        err = pd_body_json(call->http->body, call->http->body_bytes, &call->body, &problem->error);
+        err = pd_http_body_json(call->http->body, call->http->body_bytes, &call->body,
+                                &problem->error);
     }
     if (!err && rest->witness) {
         err = rest->witness->before(daemon, &rest->routes[route], call, problem);
@@ -78,8 +79,9 @@ static void name_parameter(struct pd_problem *problem)
     }
 }
 
-int pd_rest_call(const struct pd_rest *rest, void *daemon, const struct pd_http_request *http,
-                 struct pd_answer *answer, struct pd_problem *problem)
+int pd_daemon_rest_call(const struct pd_rest *rest, void *daemon,
+                        const struct pd_http_request *http, struct pd_answer *answer,
+                        struct pd_problem *problem)
 {
     struct pd_call call = {.http = http};
     size_t route = 0;
@@ -113,14 +115,14 @@ static bool find_by_words(const struct pd_rest *rest, const char *method, const 
     return !find_route(rest, &http, &call, ret_route, &problem);
 }
 
-bool pd_rest_wants_body(const struct pd_rest *rest, const char *method, const char *target)
+bool pd_daemon_rest_wants_body(const struct pd_rest *rest, const char *method, const char *target)
 {
     size_t route;
 
     return has_body(method) && find_by_words(rest, method, target, &route);
 }
 
-bool pd_rest_is_open(const struct pd_rest *rest, const char *method, const char *target)
+bool pd_daemon_rest_is_open(const struct pd_rest *rest, const char *method, const char *target)
 {
     size_t route;
 
@@ -157,11 +159,11 @@ static int describe(json_t *paths, const struct pd_route *route)
     }
     return json_object_set_new(path, method,
                                json_pack("{s:s, s:s, s:{s:{s:s}}}", "summary", route->help,
-                                         "x-role", pd_role_id(route->role), "responses", "200",
+                                         "x-role", pd_http_role_id(route->role), "responses", "200",
                                          "description", route->help));
 }
 
-json_t *pd_rest_described(const struct pd_rest *rest, const char *openapi)
+json_t *pd_daemon_rest_described(const struct pd_rest *rest, const char *openapi)
 {
     json_t *document = rest->len > rest->own_len ? json_loads(openapi, 0, NULL) : NULL;
     json_t *paths = json_object_get(document, "paths");

@@ -18,7 +18,7 @@
 struct pd_call {
     const struct pd_http_request *http;
     char id[PD_ROUTE_ID_BYTES];  /* of a path with "{id}" */
-    struct pd_target parameters; /* for pd_target_next, of a route that takes some */
+    struct pd_target parameters; /* for pd_http_target_next, of a route that takes some */
     json_t *body;                /* of a POST or PUT: an object; else NULL */
 };
 
@@ -56,20 +56,21 @@ struct pd_rest {
 };
 
 /* More than there is room for is a mistake in the program: it ends. */
-void pd_rest_add(struct pd_rest *rest, const struct pd_part_route *row);
+void pd_daemon_rest_add(struct pd_rest *rest, const struct pd_part_route *row);
 
 /* 0, or a negative error with the problem filled. */
-int pd_rest_call(const struct pd_rest *rest, void *daemon, const struct pd_http_request *http,
-                 struct pd_answer *answer, struct pd_problem *problem);
+int pd_daemon_rest_call(const struct pd_rest *rest, void *daemon,
+                        const struct pd_http_request *http, struct pd_answer *answer,
+                        struct pd_problem *problem);
 
 /* Whether the body of such a request is read. */
-bool pd_rest_wants_body(const struct pd_rest *rest, const char *method, const char *target);
+bool pd_daemon_rest_wants_body(const struct pd_rest *rest, const char *method, const char *target);
 
 /* May anybody ask for this, who has shown nothing? */
-bool pd_rest_is_open(const struct pd_rest *rest, const char *method, const char *target);
+bool pd_daemon_rest_is_open(const struct pd_rest *rest, const char *method, const char *target);
 
 /* The description of an API with the routes that are not in there: those behind `own_len`. NULL:
  * there are none, or no memory; the caller's. */
-json_t *pd_rest_described(const struct pd_rest *rest, const char *openapi);
+json_t *pd_daemon_rest_described(const struct pd_rest *rest, const char *openapi);
 
 #endif

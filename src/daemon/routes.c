@@ -43,9 +43,9 @@ static void add_allowed(struct pd_problem *problem, const char *method)
              strcmp(method, "GET") ? "" : ", HEAD");
 }
 
-int pd_route_find(const struct pd_route *routes, size_t routes_len, const char *method,
-                  const char *path, size_t *ret_index, char ret_id[PD_ROUTE_ID_BYTES],
-                  struct pd_problem *problem)
+int pd_daemon_route_find(const struct pd_route *routes, size_t routes_len, const char *method,
+                         const char *path, size_t *ret_index, char ret_id[PD_ROUTE_ID_BYTES],
+                         struct pd_problem *problem)
 {
     problem->allow[0] = '\0';
     for (size_t i = 0; i < routes_len; i++) {

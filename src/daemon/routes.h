@@ -29,8 +29,8 @@ struct pd_route {
 
 /* `path` without its parameters, escapes undone. Gives the index in the table and what stands for
  * {id} ("" where there is none). -PD_E_NOT_FOUND, or -PD_E_METHOD with problem->allow. */
-int pd_route_find(const struct pd_route *routes, size_t routes_len, const char *method,
-                  const char *path, size_t *ret_index, char ret_id[PD_ROUTE_ID_BYTES],
-                  struct pd_problem *problem);
+int pd_daemon_route_find(const struct pd_route *routes, size_t routes_len, const char *method,
+                         const char *path, size_t *ret_index, char ret_id[PD_ROUTE_ID_BYTES],
+                         struct pd_problem *problem);
 
 #endif

@@ -24,7 +24,7 @@ int pd_daemon_accept_listen(void *target, const char *name, const char *value,
 {
     (void)target;
     (void)name;
-    return pd_listen_check_tls(value, error); /* pd_daemon_check_listen() looks at it again */
+    return pd_http_listen_check_tls(value, error); /* pd_daemon_check_listen() looks at it again */
 }
 
 int pd_daemon_accept_hosts(void *target, const char *name, const char *value,
@@ -114,7 +114,7 @@ void pd_daemon_settings_compare(const struct pd_option *table, const void *now, 
 int pd_daemon_check_listen(const struct pd_daemon_settings *settings, const char *listen,
                            struct pd_error *error)
 {
-    return pd_credentials_check_listen(&settings->credentials, listen, error);
+    return pd_http_credentials_check_listen(&settings->credentials, listen, error);
 }
 
 int pd_daemon_open_listen(const struct pd_daemon_settings *settings, const char *listen,
@@ -122,7 +122,7 @@ int pd_daemon_open_listen(const struct pd_daemon_settings *settings, const char 
 {
     int err = pd_daemon_check_listen(settings, listen, error);
 
-    return err ? err : pd_listen_open_tls(listen, ret_listener, error);
+    return err ? err : pd_http_listen_open_tls(listen, ret_listener, error);
 }
 
 int pd_daemon_check_needed(const struct pd_daemon_needed *needed, size_t len,

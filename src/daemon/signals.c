@@ -8,7 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-void pd_signals_hold(void)
+void pd_daemon_signals_hold(void)
 {
     sigset_t set;
 
@@ -17,7 +17,7 @@ void pd_signals_hold(void)
     pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
-int pd_signals_open(int *ret_fd, struct pd_error *error)
+int pd_daemon_signals_open(int *ret_fd, struct pd_error *error)
 {
     sigset_t set;
     int fd;
@@ -36,7 +36,7 @@ int pd_signals_open(int *ret_fd, struct pd_error *error)
     return 0;
 }
 
-struct pd_signals_taken pd_signals_take(int fd)
+struct pd_signals_taken pd_daemon_signals_take(int fd)
 {
     struct pd_signals_taken taken = {0};
     struct signalfd_siginfo info;

@@ -12,11 +12,11 @@
  * Thread safety: the main thread only. */
 
 /* A reload that is asked for before all is open waits; what ends the daemon does so at once until
- * pd_signals_open. */
-void pd_signals_hold(void);
+ * pd_daemon_signals_open. */
+void pd_daemon_signals_hold(void);
 
 /* The descriptor that gets readable, or -errno in words. SIGPIPE is ignored from here on. */
-int pd_signals_open(int *ret_fd, struct pd_error *error);
+int pd_daemon_signals_open(int *ret_fd, struct pd_error *error);
 
 struct pd_signals_taken {
     bool reload;
@@ -24,6 +24,6 @@ struct pd_signals_taken {
 };
 
 /* Reads all that came; does not wait. */
-struct pd_signals_taken pd_signals_take(int fd);
+struct pd_signals_taken pd_daemon_signals_take(int fd);
 
 #endif

@@ -88,8 +88,8 @@ static void set_aside(const char *file, struct pd_error *error)
     memcpy(error->text, words, sizeof error->text);
 }
 
-int pd_state_read(const char *file, int version, size_t max_bytes, json_t **ret_document,
-                  struct pd_error *error)
+int pd_daemon_state_read(const char *file, int version, size_t max_bytes, json_t **ret_document,
+                         struct pd_error *error)
 {
     int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK), e;
     struct pd_error why = {0};
@@ -173,7 +173,7 @@ static int replace(const char *file, const char *bytes, size_t len)
     return sync_folder(file);
 }
 
-int pd_state_write(const char *file, const json_t *document, struct pd_error *error)
+int pd_daemon_state_write(const char *file, const json_t *document, struct pd_error *error)
 {
     char *bytes = json_dumps(document, JSON_INDENT(1));
     int err = bytes ? replace(file, bytes, strlen(bytes)) : -ENOMEM;

@@ -49,7 +49,7 @@ bool pd_fleet_alarm_origin_fits(enum pd_alarm_origin origin, const char *reason)
 
 static json_t *flow_json(const struct pd_flow_id *flow)
 {
-    return flow->ip_version ? pd_flow_id_json(flow) : json_null();
+    return flow->ip_version ? pd_query_flow_id_json(flow) : json_null();
 }
 
 static uint64_t count_of(const struct pd_alarm_message *message)
@@ -62,14 +62,14 @@ json_t *pd_fleet_alarm_message_json(const struct pd_alarm_message *message)
     json_t *paths = json_array();
 
     for (unsigned i = 0; i < message->paths_len; i++) {
-        json_array_append_new(paths, pd_path_json(&message->paths[i]));
+        json_array_append_new(paths, pd_query_path_json(&message->paths[i]));
     }
-    json_t *object = json_pack("{s:I, s:s, s:o, s:o, s:o, s:s, s:o, s:I}", "time_us",
-                               (json_int_t)message->time_us, "reason", message->reason, "flow_id",
-                               flow_json(&message->flow), "paths", paths, "detail",
-                               pd_text_json(message->detail), "origin", origin_ids[message->origin],
-                               "by", *message->by ? pd_text_json(message->by) : json_null(),
-                               "count", (json_int_t)count_of(message));
+    json_t *object = json_pack(
+        "{s:I, s:s, s:o, s:o, s:o, s:s, s:o, s:I}", "time_us", (json_int_t)message->time_us,
+        "reason", message->reason, "flow_id", flow_json(&message->flow), "paths", paths, "detail",
+        pd_http_text_json(message->detail), "origin", origin_ids[message->origin], "by",
+        *message->by ? pd_http_text_json(message->by) : json_null(), "count",
+        (json_int_t)count_of(message));
     if (message->unverified) {
         json_object_set_new(object, "unverified", json_true());
     }
@@ -173,7 +173,7 @@ static int wrong(struct pd_error *error, const char *member, const char *expecte
 static int read_flow(const json_t *object, struct pd_flow_id *ret_flow, struct pd_error *error)
 {
     if (json_is_object(object)) {
-        return pd_flow_id_read(object, ret_flow, error);
+        return pd_query_flow_id_read(object, ret_flow, error);
     }
     if (!json_is_null(object)) {
         return wrong(error, "flow_id", "null or a flow ID");
@@ -191,7 +191,7 @@ static int read_paths(const json_t *array, struct pd_alarm_message *message, str
     }
     message->paths_len = (unsigned)len;
     for (size_t i = 0; i < len; i++) {
-        int err = pd_path_read(json_array_get(array, i), "paths", &message->paths[i], error);
+        int err = pd_query_path_read(json_array_get(array, i), "paths", &message->paths[i], error);
 
         if (err) {
             return err;
@@ -224,10 +224,11 @@ static int read_cause(const json_t *object, struct pd_alarm_message *message, si
     int err = read_origin(json_object_get(object, "origin"), &message->origin, error);
 
     if (!err && by && !json_is_null(by)) {
-        err = pd_member_text(object, "by", message->by, sizeof message->by, error);
+        err = pd_query_member_text(object, "by", message->by, sizeof message->by, error);
     }
     if (!err && json_object_get(object, "count")) {
-        err = pd_member_number(object, "count", 1, PD_ALARM_MESSAGE_MAX_US, &message->count, error);
+        err = pd_query_member_number(object, "count", 1, PD_ALARM_MESSAGE_MAX_US, &message->count,
+                                     error);
     }
     if (!err && unverified && !json_is_true(unverified)) {
         err = wrong(error, "unverified", "true, or nothing");
@@ -245,18 +246,20 @@ static int read_cause(const json_t *object, struct pd_alarm_message *message, si
 static int read_members(const json_t *object, struct pd_alarm_message *message,
                         struct pd_error *error)
 {
-    int err =
-        pd_member_number(object, "time_us", 0, PD_ALARM_MESSAGE_MAX_US, &message->time_us, error);
+    int err = pd_query_member_number(object, "time_us", 0, PD_ALARM_MESSAGE_MAX_US,
+                                     &message->time_us, error);
 
     err = err ? err
-              : pd_member_text(object, "reason", message->reason, sizeof message->reason, error);
+              : pd_query_member_text(object, "reason", message->reason, sizeof message->reason,
+                                     error);
     if (!err && !pd_fleet_alarm_reason_holds(message->reason)) {
         err = wrong(error, "reason", "capital letters, digits and _");
     }
     err = err ? err : read_flow(json_object_get(object, "flow_id"), &message->flow, error);
     err = err ? err : read_paths(json_object_get(object, "paths"), message, error);
     return err ? err
-               : pd_member_text(object, "detail", message->detail, sizeof message->detail, error);
+               : pd_query_member_text(object, "detail", message->detail, sizeof message->detail,
+                                      error);
 }
 
 int pd_fleet_alarm_message_read(const json_t *object, const char *number,
@@ -279,7 +282,7 @@ int pd_fleet_alarm_message_read(const json_t *object, const char *number,
     }
     err = err ? err : read_members(object, ret_message, error);
     if (!err && number) {
-        err = pd_member_number(object, number, 1, PD_ALARM_MESSAGE_MAX_US, ret_number, error);
+        err = pd_query_member_number(object, number, 1, PD_ALARM_MESSAGE_MAX_US, ret_number, error);
     }
     return err;
 }

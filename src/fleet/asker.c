@@ -17,8 +17,8 @@ struct pd_fleet_asker pd_fleet_asker_of(const struct pd_http_request *request)
 
 json_t *pd_fleet_asker_json(const struct pd_fleet_asker *asker)
 {
-    return json_pack("{s:o, s:s}", "name", pd_text_json(asker->name), "role",
-                     pd_role_id(asker->role));
+    return json_pack("{s:o, s:s}", "name", pd_http_text_json(asker->name), "role",
+                     pd_http_role_id(asker->role));
 }
 
 int pd_fleet_asker_read(const json_t *value, struct pd_fleet_asker *ret_asker,
@@ -29,7 +29,7 @@ int pd_fleet_asker_read(const json_t *value, struct pd_fleet_asker *ret_asker,
     struct pd_fleet_asker asker;
 
     if (json_object_size(value) != 2 || !name || strlen(name) >= sizeof asker.name || !role ||
-        pd_role_parse(role, &asker.role)) {
+        pd_http_role_parse(role, &asker.role)) {
         return pd_fail(error, -PD_E_VALUE, "asker: expects {\"name\", \"role\"}");
     }
     snprintf(asker.name, sizeof asker.name, "%s", name);
@@ -39,5 +39,5 @@ int pd_fleet_asker_read(const json_t *value, struct pd_fleet_asker *ret_asker,
 
 bool pd_fleet_asker_may_alarm(const struct pd_fleet_asker *asker)
 {
-    return pd_role_may(asker->role, PD_ROLE_INSTALL);
+    return pd_http_role_may(asker->role, PD_ROLE_INSTALL);
 }

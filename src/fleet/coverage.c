@@ -86,7 +86,7 @@ int pd_fleet_coverage_json(struct pd_fleet_coverage *coverage, uint64_t critical
     for (size_t i = 0; i < coverage->missing_len; i++) {
         failed |= json_array_append_new(
             missing, json_pack("{s:I, s:o, s:o}", "id", (json_int_t)coverage->missing[i].host,
-                               "reason", pd_text_json(coverage->missing[i].reason), "since_us",
+                               "reason", pd_http_text_json(coverage->missing[i].reason), "since_us",
                                since_json(coverage->missing[i].since_us)));
     }
     failed |= json_object_set_new(object, "hosts",

@@ -46,7 +46,7 @@ static int read_missing(const json_t *list, struct pd_roster *roster,
         const char *reason = json_string_value(json_object_get(item, "reason"));
         uint64_t id;
 
-        if (err || !reason || pd_question_number(item, "id", &id) || id > UINT32_MAX ||
+        if (err || !reason || pd_query_question_number(item, "id", &id) || id > UINT32_MAX ||
             pd_fleet_roster_speak(roster, (uint32_t)id)) {
             return -PD_E_VALUE;
         }
@@ -66,14 +66,14 @@ static int read_coverage(const json_t *json, struct pd_roster *roster,
     if (err == -ENOMEM) {
         return err;
     }
-    if (err || pd_question_number(hosts, "asked", &host->asked) ||
-        pd_question_number(hosts, "answered", &host->answered) ||
+    if (err || pd_query_question_number(hosts, "asked", &host->asked) ||
+        pd_query_question_number(hosts, "answered", &host->answered) ||
         pd_fleet_roster_close(roster, host->asked, host->answered, host->missing_len)) {
-        return pd_question_wrong(error, "other hosts than were asked");
+        return pd_query_question_wrong(error, "other hosts than were asked");
     }
-    if (pd_question_number(cost, "bytes", &bytes) ||
-        pd_question_number(cost, "critical_path_us", &host->below_us)) {
-        return pd_question_wrong(error, "no \"cost\"");
+    if (pd_query_question_number(cost, "bytes", &bytes) ||
+        pd_query_question_number(cost, "critical_path_us", &host->below_us)) {
+        return pd_query_question_wrong(error, "no \"cost\"");
     }
     host->bytes += bytes;
     return 0;
@@ -88,10 +88,10 @@ static int load(struct pd_exec_ready *ready, json_t **ret_json, struct pd_error 
     if (err) {
         return pd_fail(error, err, "its answer cannot be read: %s", pd_error_text(err));
     }
-    pd_answer_done(&ready->answer);
-    err = pd_body_json(text, len, ret_json, NULL);
+    pd_http_answer_done(&ready->answer);
+    err = pd_http_body_json(text, len, ret_json, NULL);
     free(text);
-    return err ? pd_question_wrong(error, "a body that is no JSON object") : 0;
+    return err ? pd_query_question_wrong(error, "a body that is no JSON object") : 0;
 }
 
 static int by_id(const void *a, const void *b)

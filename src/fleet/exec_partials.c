@@ -10,7 +10,7 @@
 
 static const struct pd_query *query_of(const struct pd_exec *exec)
 {
-    return pd_document_query(exec->given->document);
+    return pd_query_document_query(exec->given->document);
 }
 
 static int begin(struct pd_exec *exec, struct pd_error *error)
@@ -67,7 +67,7 @@ static int check(struct pd_exec *exec, struct pd_exec_ready *ready, struct pd_ro
     struct hearing hearing = {{&ready->answer, 0}, roster, host};
     struct pd_partial_source source = {&hearing, read_answer, hear_missing};
     struct pd_partial_end end;
-    int err = pd_partial_verify(query_of(exec), &source, &end, error);
+    int err = pd_query_partial_verify(query_of(exec), &source, &end, error);
 
     if (err) {
         return err;

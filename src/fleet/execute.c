@@ -67,7 +67,7 @@ static void fail(struct pd_exec *exec, int err, const struct pd_error *words)
 
 static void free_ready(struct pd_exec_ready *ready)
 {
-    pd_answer_done(&ready->answer);
+    pd_http_answer_done(&ready->answer);
     json_decref(ready->object);
     free(ready);
 }
@@ -133,7 +133,7 @@ static int take(void *context, struct pd_gathered *gathered, struct pd_error *er
     }
     ready->tree = gathered->tree;
     ready->answer = gathered->answer;
-    pd_answer_init(&gathered->answer);
+    pd_http_answer_init(&gathered->answer);
     int err = check(exec, gathered, ready, error);
     if (err) {
         free_ready(ready);
@@ -243,7 +243,7 @@ static int ask_all(struct pd_exec *exec, const char *text, const struct pd_fleet
 /* As hosts get it; NULL without memory. */
 static json_t *document_of(const struct pd_execution *given)
 {
-    json_t *json = pd_document_json(given->document);
+    json_t *json = pd_query_document_json(given->document);
 
     if (json && given->asker && given->document->question->acts &&
         json_object_set_new(json, "asker", pd_fleet_asker_json(given->asker))) {

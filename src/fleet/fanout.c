@@ -184,7 +184,7 @@ int pd_fleet_fanout_run(struct pd_fanout *fanout, const struct pd_fanout_request
                                .request = request,
                                .source = source,
                                .sink = sink,
-                               .credentials = pd_credentials_hold(fanout->credentials),
+                               .credentials = pd_http_credentials_hold(fanout->credentials),
                                .multi = multi_take(fanout)};
     int err = asking.multi ? add_headers(&asking) : -ENOMEM;
     if (!err) {
@@ -194,7 +194,7 @@ int pd_fleet_fanout_run(struct pd_fanout *fanout, const struct pd_fanout_request
         multi_give(fanout, asking.multi);
     }
     curl_slist_free_all(asking.headers);
-    pd_credentials_drop(asking.credentials);
+    pd_http_credentials_drop(asking.credentials);
     return err;
 }
 

@@ -153,7 +153,7 @@ static struct asked *new_asked(struct run *run, const struct pd_tree *tree)
     asked = calloc(1, sizeof *asked);
     if (asked) {
         asked->gathered.tree = tree;
-        pd_answer_init(&asked->gathered.answer);
+        pd_http_answer_init(&asked->gathered.answer);
     }
     return asked;
 }
@@ -224,7 +224,7 @@ static int take_bytes(void *context, size_t i, const char *bytes, size_t len)
     }
     run->held_bytes += len;
     run->asked[i]->gathered.bytes += len;
-    return pd_answer_write(&run->asked[i]->gathered.answer, bytes, len);
+    return pd_http_answer_write(&run->asked[i]->gathered.answer, bytes, len);
 }
 
 static void end_peer(void *context, size_t i, const struct pd_error *error)
@@ -236,7 +236,7 @@ static void end_peer(void *context, size_t i, const struct pd_error *error)
     struct pd_error own = *error;
 
     gathered->took_us = (pd_clock_monotonic_ns() - asked->asked_ns) / PD_NS_PER_US;
-    if (!own.code && pd_answer_finish(&gathered->answer)) {
+    if (!own.code && pd_http_answer_finish(&gathered->answer)) {
         pd_fail(&own, -PD_E_FULL, "no room to keep its answer");
     }
     if (!own.code) {
@@ -246,7 +246,7 @@ static void end_peer(void *context, size_t i, const struct pd_error *error)
         fail(run, gathered->tree, &own);
     }
     run->held_bytes -= gathered->bytes;
-    pd_answer_done(&gathered->answer);
+    pd_http_answer_done(&gathered->answer);
     free_asked(asked);
     run->asked[i] = NULL;
 }

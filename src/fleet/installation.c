@@ -73,7 +73,7 @@ static int check_query(const struct pd_query *query, struct pd_error *error)
  * form. */
 static int normalise(const json_t *body, struct pd_installation *installation)
 {
-    json_t *json = pd_document_json(&installation->document);
+    json_t *json = pd_query_document_json(&installation->document);
     const char *const copied[] = {"period_ms", "on", "deadline_ms", "by"};
 
     if (!json) {
@@ -94,7 +94,7 @@ static int normalise(const json_t *body, struct pd_installation *installation)
 static int parse(const json_t *body, struct pd_installation *installation, struct pd_error *error)
 {
     const struct pd_json_cursor at = {.object = body, .err = -PD_E_VALUE, .error = error};
-    int err = pd_document_parse(body, members, &installation->document, error);
+    int err = pd_query_document_parse(body, members, &installation->document, error);
 
     if (!err && !installation->document.question->installs) {
         err =
@@ -102,7 +102,7 @@ static int parse(const json_t *body, struct pd_installation *installation, struc
                     installation->document.question->name);
     }
     if (!err) {
-        err = check_query(pd_document_query(&installation->document), error);
+        err = check_query(pd_query_document_query(&installation->document), error);
     }
     if (!err) {
         err = pd_json_number_or(&at, "id", 1, PD_INSTALLATION_ID_MAX, &installation->id);
@@ -157,14 +157,14 @@ int pd_fleet_installation_name(json_t *body, const struct pd_http_request *reque
     if (!request->peer || !*request->peer) {
         return 0;
     }
-    return json_object_set_new(body, "by", pd_text_json(request->peer))
+    return json_object_set_new(body, "by", pd_http_text_json(request->peer))
                ? pd_fail(error, -ENOMEM, "no memory for one more query")
                : 0;
 }
 
 void pd_fleet_installation_done(struct pd_installation *installation)
 {
-    pd_document_done(&installation->document);
+    pd_query_document_done(&installation->document);
     json_decref(installation->json);
     *installation = (struct pd_installation){0};
 }

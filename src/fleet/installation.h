@@ -13,7 +13,7 @@
 
 /* {"id":N, "query"|"program":…, "args":{…}, "period_ms":N | "on":"new_flow|evicted|alarm",
  * "deadline_ms":N, "by":NAME}. The normal form has no ID, and the members of a query document as
- * pd_document_json writes them: what is the same gives the same JSON.
+ * pd_query_document_json writes them: what is the same gives the same JSON.
  *
  * Thread safety: an installation is the caller's; its JSON is not changed once it is parsed, so
  * references may be handed on. */
@@ -53,8 +53,8 @@ struct pd_installation {
     size_t json_bytes;
 };
 
-/* -PD_E_VALUE, -PD_E_UNKNOWN_KEY and what else pd_document_parse returns; the words begin with the
- * member. */
+/* -PD_E_VALUE, -PD_E_UNKNOWN_KEY and what else pd_query_document_parse returns; the words begin
+ * with the member. */
 int pd_fleet_installation_parse(const json_t *json, struct pd_installation *ret_installation,
                                 struct pd_error *error);
 void pd_fleet_installation_done(struct pd_installation *installation); /* a zeroed one is fine */

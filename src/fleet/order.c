@@ -410,7 +410,7 @@ static int check_signer(const struct pd_fleet_order *order, const struct pd_tls 
     if (same(&now.certificate, &known->certificate) && pd_clock_monotonic_ns() < known->until_ns) {
         return 0;
     }
-    err = pd_tls_judge(tls, order->chain, order->chain_len, PD_TLS_SERVER, &role, name, error);
+    err = pd_http_tls_judge(tls, order->chain, order->chain_len, PD_TLS_SERVER, &role, name, error);
     if (err) {
         return none(error, "its signer is not trusted here");
     }

@@ -120,8 +120,8 @@ static int refuse(const char *const *types, size_t types_len, struct pd_error *e
     return pd_fail(error, -PD_E_NOT_ACCEPTABLE, "Accept: there is %s", list);
 }
 
-int pd_accept_choose(const char *accept, const char *const *types, size_t types_len,
-                     size_t *ret_index, struct pd_error *error)
+int pd_http_accept_choose(const char *accept, const char *const *types, size_t types_len,
+                          size_t *ret_index, struct pd_error *error)
 {
     unsigned best = 0;
 

@@ -14,7 +14,7 @@
 
 /* `accept`: the header, or NULL: everything is welcome. 0, or -PD_E_NOT_ACCEPTABLE with the types
  * that there are. */
-int pd_accept_choose(const char *accept, const char *const *types, size_t types_len,
-                     size_t *ret_index, struct pd_error *error);
+int pd_http_accept_choose(const char *accept, const char *const *types, size_t types_len,
+                          size_t *ret_index, struct pd_error *error);
 
 #endif

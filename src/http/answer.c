@@ -11,7 +11,7 @@
 
 #include "http/text.h"
 
-void pd_answer_init(struct pd_answer *answer)
+void pd_http_answer_init(struct pd_answer *answer)
 {
     *answer = (struct pd_answer){.http_status = 200, .type = "application/json", .fd = -1};
 }
@@ -36,12 +36,12 @@ static void drop_body(struct pd_answer *answer)
     }
 }
 
-void pd_answer_done(struct pd_answer *answer)
+void pd_http_answer_done(struct pd_answer *answer)
 {
     drop_body(answer);
 }
 
-const char *pd_answer_folder(void)
+const char *pd_http_answer_folder(void)
 {
     const char *folder = getenv("TMPDIR");
 
@@ -51,7 +51,7 @@ const char *pd_answer_folder(void)
 /* A file without a name goes away with its last descriptor, however the process ends. */
 static int open_file(void)
 {
-    int fd = open(pd_answer_folder(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    int fd = open(pd_http_answer_folder(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
     return fd >= 0 ? fd : -errno;
 }
@@ -135,7 +135,7 @@ static bool take(struct pd_answer *answer, uint64_t bytes, bool on_disk)
     return true;
 }
 
-bool pd_answer_take(struct pd_answer *answer)
+bool pd_http_answer_take(struct pd_answer *answer)
 {
     return answer->flowing || take(answer, answer->len, false);
 }
@@ -181,7 +181,7 @@ static int grow(struct pd_answer *answer, size_t wanted)
     return 0;
 }
 
-int pd_answer_write(void *context, const char *bytes, size_t len)
+int pd_http_answer_write(void *context, const char *bytes, size_t len)
 {
     struct pd_answer *answer = context;
 
@@ -206,8 +206,8 @@ int pd_answer_write(void *context, const char *bytes, size_t len)
     return 0;
 }
 
-void pd_answer_stream(struct pd_answer *answer, const char *type,
-                      const struct pd_answer_stream *stream)
+void pd_http_answer_stream(struct pd_answer *answer, const char *type,
+                           const struct pd_answer_stream *stream)
 {
     drop_body(answer);
     answer->http_status = 200;
@@ -215,13 +215,13 @@ void pd_answer_stream(struct pd_answer *answer, const char *type,
     answer->stream = *stream;
 }
 
-int pd_answer_finish(struct pd_answer *answer)
+int pd_http_answer_finish(struct pd_answer *answer)
 {
     return answer->flowing || answer->fd >= 0 ? spill(answer) : 0;
 }
 
 /* Files are read by place (pread, sendfile with an offset), so one can be sent to many at once. */
-int pd_answer_copy_body(const struct pd_answer *from, struct pd_answer *to)
+int pd_http_answer_copy_body(const struct pd_answer *from, struct pd_answer *to)
 {
     if (from->fd >= 0) {
         int fd = fcntl(from->fd, F_DUPFD_CLOEXEC, 0);
@@ -233,10 +233,11 @@ int pd_answer_copy_body(const struct pd_answer *from, struct pd_answer *to)
         to->file_bytes = from->file_bytes;
         return 0;
     }
-    return pd_answer_write(to, from->bytes, from->len);
+    return pd_http_answer_write(to, from->bytes, from->len);
 }
 
-void pd_answer_json(struct pd_answer *answer, int http_status, const char *type, json_t *document)
+void pd_http_answer_json(struct pd_answer *answer, int http_status, const char *type,
+                         json_t *document)
 {
     if (answer->flowing) { /* its client has a part of another one already, and sees it cut off */
         answer->failed = true;
@@ -279,17 +280,17 @@ static const char *title(int http_status)
     }
 }
 
-void pd_answer_problem(struct pd_answer *answer, const struct pd_problem *problem)
+void pd_http_answer_problem(struct pd_answer *answer, const struct pd_problem *problem)
 {
     int http_status = pd_error_http(problem->error.code);
     const char *detail =
         problem->error.text[0] ? problem->error.text : pd_error_text(problem->error.code);
     json_t *document =
         json_pack("{s:s, s:s, s:i, s:o}", "type", "about:blank", "title", title(http_status),
-                  "status", http_status, "detail", pd_text_json(detail));
+                  "status", http_status, "detail", pd_http_text_json(detail));
 
     if (problem->parameter[0]) {
-        json_object_set_new(document, "parameter", pd_text_json(problem->parameter));
+        json_object_set_new(document, "parameter", pd_http_text_json(problem->parameter));
     }
     answer->allow[0] = answer->etag[0] = answer->cookie[0] = '\0';
     answer->encoding = answer->location = NULL;
@@ -297,5 +298,5 @@ void pd_answer_problem(struct pd_answer *answer, const struct pd_problem *proble
         snprintf(answer->allow, sizeof answer->allow, "%s",
                  problem->allow[0] ? problem->allow : "GET, HEAD");
     }
-    pd_answer_json(answer, http_status, "application/problem+json", document);
+    pd_http_answer_json(answer, http_status, "application/problem+json", document);
 }

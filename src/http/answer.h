@@ -72,47 +72,49 @@ struct pd_answer {
     bool flowing, failed;                  /* it goes out already; and was cut off */
 };
 
-void pd_answer_init(struct pd_answer *answer);
-void pd_answer_done(
+void pd_http_answer_init(struct pd_answer *answer);
+void pd_http_answer_done(
     struct pd_answer *answer); /* what was taken out of it must be set to NULL, -1 or {0} */
 
 /* Appends. -PD_E_TOO_LARGE, -ENOMEM, or -PD_E_FULL when the file cannot be written. Fits struct
  * pd_query_sink. */
-int pd_answer_write(void *answer, const char *bytes, size_t len);
+int pd_http_answer_write(void *answer, const char *bytes, size_t len);
 
 /* Replaces whatever there is by a stream, whose context the answer closes from then on. */
-void pd_answer_stream(struct pd_answer *answer, const char *type,
-                      const struct pd_answer_stream *stream);
+void pd_http_answer_stream(struct pd_answer *answer, const char *type,
+                           const struct pd_answer_stream *stream);
 
 /* Brings all of a long body into its file. 0 or -PD_E_FULL; without a file nothing happens. */
-int pd_answer_finish(struct pd_answer *answer);
+int pd_http_answer_finish(struct pd_answer *answer);
 
 /* Where files of answers lie. */
-const char *pd_answer_folder(void);
+const char *pd_http_answer_folder(void);
 
 /* Counts what is in memory, too. False: there is no room for it. */
-bool pd_answer_take(struct pd_answer *answer);
+bool pd_http_answer_take(struct pd_answer *answer);
 
 /* Which state of what it asked for this answer has: `version` (hexadecimal digits, say) goes into
  * its ETag. True when the client has that state already by its If-None-Match (NULL: it sent none):
  * then the answer is a 304 without a body, and complete. */
-bool pd_answer_version(struct pd_answer *answer, const char *version, const char *if_none_match);
+bool pd_http_answer_version(struct pd_answer *answer, const char *version,
+                            const char *if_none_match);
 
 /* Whether a header Accept-Encoding (NULL: none was sent) lets gzip in. */
-bool pd_answer_gzip_accepted(const char *accept_encoding);
+bool pd_http_answer_gzip_accepted(const char *accept_encoding);
 
 /* Packs a body, to be kept beside it. -PD_E_TOO_LARGE (2 GiB), -ENOMEM; *ret_packed is the
  * caller's. */
-int pd_answer_gzip(const char *bytes, size_t len, char **ret_packed, size_t *ret_len);
+int pd_http_answer_gzip(const char *bytes, size_t len, char **ret_packed, size_t *ret_len);
 
 /* Gives an empty answer the body of another, which is finished: the same file, or a copy of what is
  * in memory. -ENOMEM, or -errno. */
-int pd_answer_copy_body(const struct pd_answer *from, struct pd_answer *to);
+int pd_http_answer_copy_body(const struct pd_answer *from, struct pd_answer *to);
 
 /* Replaces whatever there is by a JSON document; takes the reference. */
-void pd_answer_json(struct pd_answer *answer, int http_status, const char *type, json_t *document);
+void pd_http_answer_json(struct pd_answer *answer, int http_status, const char *type,
+                         json_t *document);
 
 /* Replaces whatever there is by a problem document (RFC 9457). */
-void pd_answer_problem(struct pd_answer *answer, const struct pd_problem *problem);
+void pd_http_answer_problem(struct pd_answer *answer, const struct pd_problem *problem);
 
 #endif

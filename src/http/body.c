@@ -26,7 +26,7 @@ static bool is_too_deep(const char *bytes, size_t len)
     return depth > PD_BODY_DEPTH_MAX;
 }
 
-int pd_body_json(const char *bytes, size_t len, json_t **ret_document, struct pd_error *error)
+int pd_http_body_json(const char *bytes, size_t len, json_t **ret_document, struct pd_error *error)
 {
     json_error_t wrong;
 

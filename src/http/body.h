@@ -13,6 +13,6 @@
 /* An object, no key of which stands twice. -PD_E_SYNTAX, with the place. The depth is looked at
  * before anything is parsed: parsers call themselves for each level, and the threads of connections
  * have small stacks. Thread safety: pure. */
-int pd_body_json(const char *bytes, size_t len, json_t **ret_document, struct pd_error *error);
+int pd_http_body_json(const char *bytes, size_t len, json_t **ret_document, struct pd_error *error);
 
 #endif

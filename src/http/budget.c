@@ -47,7 +47,7 @@ static void look_at_disk(struct pd_http_budget *budget)
     }
     budget->looked_ns = now_ns;
     budget->disk_bytes =
-        statvfs(pd_answer_folder(), &disk)
+        statvfs(pd_http_answer_folder(), &disk)
             ? 0
             : ((uint64_t)disk.f_bavail * disk.f_frsize + budget->taken) / DISK_SHARE;
 }

@@ -111,7 +111,7 @@ static int load_tokens(struct pd_credentials_set *set, const char *file, struct 
     if (err || !text) {
         return err;
     }
-    err = pd_tokens_parse(text, &set->tokens, error);
+    err = pd_http_tokens_parse(text, &set->tokens, error);
     set->has_tokens = !err;
     wipe(text);
     if (err) {
@@ -154,7 +154,7 @@ static int load_crl(struct pd_credentials_set *set, const struct pd_credentials_
         return pd_fail(error, -PD_E_VALUE, "tls-crl: needs --tls-ca, whose lists these are");
     }
     err = load(files->crl, false, &text, error);
-    if (!err && (err = pd_tls_load_crl(&set->tls, set->ca, text, error))) {
+    if (!err && (err = pd_http_tls_load_crl(&set->tls, set->ca, text, error))) {
         pd_fail_within(error, files->crl);
     }
     if (!err) {
@@ -181,13 +181,13 @@ static int load_tls(struct pd_credentials_set *set, const struct pd_credentials_
         if (!err) {
             err = load(files->key, true, &set->key, error);
         }
-        if (!err && (err = pd_tls_load_own(&set->tls, set->cert, set->key, error))) {
+        if (!err && (err = pd_http_tls_load_own(&set->tls, set->cert, set->key, error))) {
             pd_fail_within(error, files->cert);
         }
     }
     if (!err && files->ca) {
         err = load(files->ca, false, &set->ca, error);
-        if (!err && (err = pd_tls_load_ca(&set->tls, set->ca, error))) {
+        if (!err && (err = pd_http_tls_load_ca(&set->tls, set->ca, error))) {
             pd_fail_within(error, files->ca);
         }
     }
@@ -196,8 +196,8 @@ static int load_tls(struct pd_credentials_set *set, const struct pd_credentials_
 
 static void free_set(struct pd_credentials_set *set)
 {
-    pd_tls_done(&set->tls);
-    pd_tokens_done(&set->tokens);
+    pd_http_tls_done(&set->tls);
+    pd_http_tokens_done(&set->tokens);
     free(set->cert);
     wipe(set->key);
     free(set->ca);
@@ -237,7 +237,7 @@ static struct pd_credentials_set *load_set(const struct pd_credentials_files *fi
 
 /* ---- now and after ---- */
 
-void pd_credentials_put(struct pd_credentials *credentials, struct pd_credentials_set *set)
+void pd_http_credentials_put(struct pd_credentials *credentials, struct pd_credentials_set *set)
 {
     struct pd_credentials_set *old;
 
@@ -246,7 +246,7 @@ void pd_credentials_put(struct pd_credentials *credentials, struct pd_credential
     old = credentials->set;
     credentials->set = set;
     pthread_mutex_unlock(&credentials->lock);
-    pd_credentials_drop(old);
+    pd_http_credentials_drop(old);
 }
 
 /* NULL after an error. */
@@ -263,8 +263,8 @@ static struct pd_credentials_set *read_set(struct pd_credentials *credentials,
     return set;
 }
 
-int pd_credentials_new(const struct pd_credentials_files *files,
-                       struct pd_credentials **ret_credentials, struct pd_error *error)
+int pd_http_credentials_new(const struct pd_credentials_files *files,
+                            struct pd_credentials **ret_credentials, struct pd_error *error)
 {
     struct pd_credentials *credentials = calloc(1, sizeof *credentials);
     struct pd_credentials_set *set;
@@ -279,14 +279,14 @@ int pd_credentials_new(const struct pd_credentials_files *files,
         return err;
     }
     pthread_mutex_init(&credentials->lock, NULL);
-    pd_credentials_put(credentials, set);
+    pd_http_credentials_put(credentials, set);
     *ret_credentials = credentials;
     return 0;
 }
 
-int pd_credentials_read(struct pd_credentials *credentials,
-                        const struct pd_credentials_files *files,
-                        struct pd_credentials_set **ret_set, struct pd_error *error)
+int pd_http_credentials_read(struct pd_credentials *credentials,
+                             const struct pd_credentials_files *files,
+                             struct pd_credentials_set **ret_set, struct pd_error *error)
 {
     int err;
     struct pd_credentials_set *set = read_set(credentials, files, error, &err);
@@ -294,8 +294,8 @@ int pd_credentials_read(struct pd_credentials *credentials,
     if (!set) {
         return err;
     }
-    if (!set->tls.chain_len != !pd_credentials_tls(credentials)) {
-        pd_credentials_drop(set);
+    if (!set->tls.chain_len != !pd_http_credentials_tls(credentials)) {
+        pd_http_credentials_drop(set);
         return pd_fail(error, -PD_E_UNSUPPORTED,
                        "tls-cert: whether TLS is spoken is decided at the start");
     }
@@ -303,17 +303,17 @@ int pd_credentials_read(struct pd_credentials *credentials,
     return 0;
 }
 
-void pd_credentials_free(struct pd_credentials *credentials)
+void pd_http_credentials_free(struct pd_credentials *credentials)
 {
     if (!credentials) {
         return;
     }
-    pd_credentials_drop(credentials->set);
+    pd_http_credentials_drop(credentials->set);
     pthread_mutex_destroy(&credentials->lock);
     free(credentials);
 }
 
-struct pd_credentials_set *pd_credentials_hold(struct pd_credentials *credentials)
+struct pd_credentials_set *pd_http_credentials_hold(struct pd_credentials *credentials)
 {
     struct pd_credentials_set *set;
 
@@ -327,7 +327,7 @@ struct pd_credentials_set *pd_credentials_hold(struct pd_credentials *credential
     return set;
 }
 
-void pd_credentials_drop(struct pd_credentials_set *set)
+void pd_http_credentials_drop(struct pd_credentials_set *set)
 {
     bool last;
 
@@ -344,30 +344,30 @@ void pd_credentials_drop(struct pd_credentials_set *set)
 
 /* ---- a server ---- */
 
-bool pd_credentials_open(const struct pd_credentials_set *set)
+bool pd_http_credentials_open(const struct pd_credentials_set *set)
 {
     return !set || (!set->has_tokens && !set->tls.chain_len);
 }
 
-bool pd_credentials_tls(struct pd_credentials *credentials)
+bool pd_http_credentials_tls(struct pd_credentials *credentials)
 {
-    struct pd_credentials_set *set = pd_credentials_hold(credentials);
+    struct pd_credentials_set *set = pd_http_credentials_hold(credentials);
     bool tls = set && set->tls.chain_len;
 
-    pd_credentials_drop(set);
+    pd_http_credentials_drop(set);
     return tls;
 }
 
-int pd_credentials_check_listen(const struct pd_credentials_files *files, const char *listen,
-                                struct pd_error *error)
+int pd_http_credentials_check_listen(const struct pd_credentials_files *files, const char *listen,
+                                     struct pd_error *error)
 {
     if (!files->cert) {
-        return pd_listen_check(listen, error);
+        return pd_http_listen_check(listen, error);
     }
     if (!files->ca && !files->tokens && strncmp(listen, "unix:", 5) != 0) {
         return pd_fail(error, -PD_E_VALUE,
                        "tls-cert: nobody could be let in: give --tls-ca for client certificates, "
                        "--token-file for tokens, or both");
     }
-    return pd_listen_check_tls(listen, error);
+    return pd_http_listen_check_tls(listen, error);
 }

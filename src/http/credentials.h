@@ -25,7 +25,7 @@
  * The key and the files of tokens must not be accessible to others (mode 0640 at most). What is
  * held can be read anew; who uses the old set keeps it until he is done.
  *
- * Thread safety: pd_credentials_hold may be called from any thread; a set is immutable. */
+ * Thread safety: pd_http_credentials_hold may be called from any thread; a set is immutable. */
 
 struct pd_credentials_files {
     const char *cert, *key, *ca, *crl, *tokens, *token_out; /* each may be NULL */
@@ -77,31 +77,31 @@ struct pd_credentials_set; /* of one moment */
 
 /* Reads all files. -PD_E_VALUE, -PD_E_SYNTAX or -errno with the file's name; nothing secret in the
  * words. */
-int pd_credentials_new(const struct pd_credentials_files *files,
-                       struct pd_credentials **ret_credentials, struct pd_error *error);
+int pd_http_credentials_new(const struct pd_credentials_files *files,
+                            struct pd_credentials **ret_credentials, struct pd_error *error);
 
 /* Reads them anew. Certificates, keys, CA and tokens may change so; whether TLS is spoken at all
  * may not (-PD_E_UNSUPPORTED). What was read waits until it is put in force, or dropped. */
-int pd_credentials_read(struct pd_credentials *credentials,
-                        const struct pd_credentials_files *files,
-                        struct pd_credentials_set **ret_set, struct pd_error *error);
-void pd_credentials_put(struct pd_credentials *credentials, struct pd_credentials_set *set);
+int pd_http_credentials_read(struct pd_credentials *credentials,
+                             const struct pd_credentials_files *files,
+                             struct pd_credentials_set **ret_set, struct pd_error *error);
+void pd_http_credentials_put(struct pd_credentials *credentials, struct pd_credentials_set *set);
 
-void pd_credentials_free(struct pd_credentials *credentials); /* NULL is fine */
+void pd_http_credentials_free(struct pd_credentials *credentials); /* NULL is fine */
 
 /* May a server listen at this address with these? Beyond loopback only with TLS; and with TLS
  * somebody must be able to come in. */
-int pd_credentials_check_listen(const struct pd_credentials_files *files, const char *listen,
-                                struct pd_error *error);
+int pd_http_credentials_check_listen(const struct pd_credentials_files *files, const char *listen,
+                                     struct pd_error *error);
 
-/* The set in force; NULL of NULL. Let it go with pd_credentials_drop. */
-struct pd_credentials_set *pd_credentials_hold(struct pd_credentials *credentials);
-void pd_credentials_drop(struct pd_credentials_set *set); /* NULL is fine */
+/* The set in force; NULL of NULL. Let it go with pd_http_credentials_drop. */
+struct pd_credentials_set *pd_http_credentials_hold(struct pd_credentials *credentials);
+void pd_http_credentials_drop(struct pd_credentials_set *set); /* NULL is fine */
 
 /* Has a set nothing to know clients by? NULL has not. */
-bool pd_credentials_open(const struct pd_credentials_set *set);
+bool pd_http_credentials_open(const struct pd_credentials_set *set);
 
 /* Do servers speak TLS with these? */
-bool pd_credentials_tls(struct pd_credentials *credentials);
+bool pd_http_credentials_tls(struct pd_credentials *credentials);
 
 #endif

@@ -23,7 +23,7 @@ void *pd_http_begin(void *context, const char *target, struct MHD_Connection *co
         return NULL;
     }
     *exchange = (struct pd_http_exchange){.http = context, .connection = connection, .holders = 1};
-    pd_answer_init(&exchange->answer);
+    pd_http_answer_init(&exchange->answer);
     exchange->target_bytes = bytes;
     memcpy(exchange->target, target, bytes + 1);
     return exchange;
@@ -49,7 +49,7 @@ void pd_http_end(void *context, struct MHD_Connection *connection, void **slot,
         if (exchange->pipe) {
             pd_http_pipe_close(exchange->pipe);
         }
-        pd_answer_done(&exchange->answer);
+        pd_http_answer_done(&exchange->answer);
         pd_http_budget_give(exchange->http->budget, exchange->taken_bytes);
         pd_http_exchange_drop(exchange);
     }
@@ -112,8 +112,8 @@ static enum MHD_Result send_refusal(struct pd_http *http, struct MHD_Connection 
 {
     struct pd_answer answer;
 
-    pd_answer_init(&answer);
-    pd_answer_problem(&answer, &exchange->problem);
+    pd_http_answer_init(&answer);
+    pd_http_answer_problem(&answer, &exchange->problem);
     return pd_http_send(http, connection, &answer, 0, NULL);
 }
 
@@ -148,7 +148,7 @@ static void say_forbidden(struct pd_http *http, const struct pd_http_exchange *e
     struct pd_error why = {0};
 
     pd_fail(&why, -PD_E_FORBIDDEN, "the role %s does not allow %s %.*s",
-            pd_role_id(exchange->principal.role), exchange->method,
+            pd_http_role_id(exchange->principal.role), exchange->method,
             (int)strcspn(exchange->target, "?"), exchange->target);
     pd_http_say_refused(http, exchange->connection, PD_HTTP_FORBIDDEN, exchange->principal.name,
                         &why);
@@ -210,7 +210,7 @@ static enum MHD_Result begin_answer(struct pd_http *http, struct pd_http_exchang
     pd_fail(&problem.error, -PD_E_BUSY,
             "%u requests are at work and as many wait as may%s; try again", http->requests_max,
             refused ? ", most of them yours" : "");
-    pd_answer_problem(&exchange->answer, &problem);
+    pd_http_answer_problem(&exchange->answer, &problem);
     exchange->answered = true;
     MHD_resume_connection(exchange->connection);
     return MHD_YES;

@@ -101,8 +101,8 @@ static int version_table(struct pd_files *files)
     return err;
 }
 
-int pd_files_open(const struct pd_file *table, const char *folder, struct pd_files **ret_files,
-                  struct pd_error *error)
+int pd_http_files_open(const struct pd_file *table, const char *folder, struct pd_files **ret_files,
+                       struct pd_error *error)
 {
     struct pd_files *files = calloc(1, sizeof *files);
     int err = 0;
@@ -119,14 +119,14 @@ int pd_files_open(const struct pd_file *table, const char *folder, struct pd_fil
         pd_fail(error, err, "%s", pd_error_text(err));
     }
     if (err) {
-        pd_files_close(files);
+        pd_http_files_close(files);
         return err;
     }
     *ret_files = files;
     return 0;
 }
 
-void pd_files_close(struct pd_files *files)
+void pd_http_files_close(struct pd_files *files)
 {
     if (files) {
         if (files->folder >= 0) {
@@ -143,16 +143,16 @@ static int answer_row(const struct pd_files *files, size_t row,
                       const struct pd_http_request *request, struct pd_answer *answer)
 {
     const struct pd_file *file = &files->table[row];
-    bool packed = pd_answer_gzip_accepted(request->accept_encoding);
+    bool packed = pd_http_answer_gzip_accepted(request->accept_encoding);
 
-    if (pd_answer_version(answer, files->versions[row], request->if_none_match)) {
+    if (pd_http_answer_version(answer, files->versions[row], request->if_none_match)) {
         return 0;
     }
     if (!packed) {
-        return pd_answer_write(answer, file->bytes, (size_t)(file->end - file->bytes));
+        return pd_http_answer_write(answer, file->bytes, (size_t)(file->end - file->bytes));
     }
     answer->encoding = "gzip";
-    return pd_answer_write(answer, file->packed, (size_t)(file->packed_end - file->packed));
+    return pd_http_answer_write(answer, file->packed, (size_t)(file->packed_end - file->packed));
 }
 
 /* Reads all of it. A link is not followed: it could lead anywhere. */
@@ -198,8 +198,8 @@ static int answer_from_folder(const struct pd_files *files, const char *name,
         return err;
     }
     err = make_version(bytes, len, version);
-    if (!err && !pd_answer_version(answer, version, request->if_none_match)) {
-        err = pd_answer_write(answer, bytes, len);
+    if (!err && !pd_http_answer_version(answer, version, request->if_none_match)) {
+        err = pd_http_answer_write(answer, bytes, len);
     }
     free(bytes);
     return err;
@@ -215,9 +215,9 @@ static size_t find_row(const struct pd_files *files, const char *name)
     return row;
 }
 
-int pd_files_answer(const struct pd_files *files, const char *name,
-                    const struct pd_http_request *request, struct pd_answer *answer,
-                    struct pd_problem *problem)
+int pd_http_files_answer(const struct pd_files *files, const char *name,
+                         const struct pd_http_request *request, struct pd_answer *answer,
+                         struct pd_problem *problem)
 {
     const char *type = is_name(name) ? type_of(name) : NULL;
     size_t row = find_row(files, name);

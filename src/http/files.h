@@ -30,13 +30,13 @@ struct pd_files;
 
 /* `table` ends with a NULL name and must stay; `folder` NULL: the table is served. -ENOMEM, or
  * -errno in words where the folder cannot be opened. */
-int pd_files_open(const struct pd_file *table, const char *folder, struct pd_files **ret_files,
-                  struct pd_error *error);
-void pd_files_close(struct pd_files *files); /* NULL is fine */
+int pd_http_files_open(const struct pd_file *table, const char *folder, struct pd_files **ret_files,
+                       struct pd_error *error);
+void pd_http_files_close(struct pd_files *files); /* NULL is fine */
 
 /* The file as an answer to this request. -PD_E_NOT_FOUND, -PD_E_TOO_LARGE, -ENOMEM or -errno. */
-int pd_files_answer(const struct pd_files *files, const char *name,
-                    const struct pd_http_request *request, struct pd_answer *answer,
-                    struct pd_problem *problem);
+int pd_http_files_answer(const struct pd_files *files, const char *name,
+                         const struct pd_http_request *request, struct pd_answer *answer,
+                         struct pd_problem *problem);
 
 #endif

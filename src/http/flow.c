@@ -111,7 +111,7 @@ static void refuse_unkept(struct flow *flow, struct pd_answer *answer)
     flow->http->service.count(flow->http->service.context, PD_HTTP_REFUSED);
     pd_fail(&problem.error, -PD_E_BUSY,
             "answers that wait for their readers leave no room for this one; try again");
-    pd_answer_problem(answer, &problem);
+    pd_http_answer_problem(answer, &problem);
 }
 
 /* From the moment when the connection is taken up again what the exchange says belongs to the
@@ -123,7 +123,7 @@ static void send_whole(struct flow *flow, struct pd_answer *answer)
     struct pd_http_pipe *pipe;
     bool streams;
 
-    if (answer->len > PD_HTTP_SMALL_BYTES && !pd_answer_take(answer)) {
+    if (answer->len > PD_HTTP_SMALL_BYTES && !pd_http_answer_take(answer)) {
         refuse_unkept(flow, answer);
     }
     streams = pd_http_stream_begin(flow->http, exchange, answer, &source);
@@ -146,7 +146,7 @@ void pd_http_answer(void *context)
     const struct pd_answer_outlet outlet = {take, give, flow_out, &flow};
     struct pd_answer answer;
 
-    pd_answer_init(&answer);
+    pd_http_answer_init(&answer);
     answer.outlet = &outlet;
     pd_http_ask(exchange->http, exchange, &answer);
     if (answer.flowing && !flow.pipe) { /* no memory for the pipe */
@@ -154,10 +154,10 @@ void pd_http_answer(void *context)
         refuse_unkept(&flow, &answer);
     }
     if (flow.pipe) {
-        int err = pd_answer_finish(&answer);
+        int err = pd_http_answer_finish(&answer);
 
         pd_http_pipe_end(flow.pipe, !err && !answer.failed);
-        pd_answer_done(&answer);
+        pd_http_answer_done(&answer);
     } else {
         send_whole(&flow, &answer);
     }

@@ -28,7 +28,7 @@ static int pack(z_stream *stream, char **ret_packed, size_t *ret_len)
     return 0;
 }
 
-int pd_answer_gzip(const char *bytes, size_t len, char **ret_packed, size_t *ret_len)
+int pd_http_answer_gzip(const char *bytes, size_t len, char **ret_packed, size_t *ret_len)
 {
     z_stream stream = {.next_in = (Bytef *)(uintptr_t)bytes, .avail_in = (uInt)len};
     int err;

@@ -118,14 +118,14 @@ static int parse(const char *text, bool anywhere, union address *ret_address,
                                      : parse_unix(text, ret_address, error);
 }
 
-int pd_listen_check(const char *text, struct pd_error *error)
+int pd_http_listen_check(const char *text, struct pd_error *error)
 {
     union address address;
 
     return parse(text, false, &address, error);
 }
 
-int pd_listen_check_tls(const char *text, struct pd_error *error)
+int pd_http_listen_check_tls(const char *text, struct pd_error *error)
 {
     union address address;
 
@@ -224,17 +224,18 @@ static int open_listener(const char *text, bool anywhere, struct pd_listener *re
     return 0;
 }
 
-int pd_listen_open(const char *text, struct pd_listener *ret_listener, struct pd_error *error)
+int pd_http_listen_open(const char *text, struct pd_listener *ret_listener, struct pd_error *error)
 {
     return open_listener(text, false, ret_listener, error);
 }
 
-int pd_listen_open_tls(const char *text, struct pd_listener *ret_listener, struct pd_error *error)
+int pd_http_listen_open_tls(const char *text, struct pd_listener *ret_listener,
+                            struct pd_error *error)
 {
     return open_listener(text, true, ret_listener, error);
 }
 
-void pd_listen_close(struct pd_listener *listener)
+void pd_http_listen_close(struct pd_listener *listener)
 {
     if (listener->path[0]) {
         unlink(listener->path);

@@ -19,16 +19,17 @@ struct pd_listener {
 };
 
 /* -PD_E_VALUE with what is expected. */
-int pd_listen_check(const char *address, struct pd_error *error);
-int pd_listen_check_tls(const char *address, struct pd_error *error);
+int pd_http_listen_check(const char *address, struct pd_error *error);
+int pd_http_listen_check_tls(const char *address, struct pd_error *error);
 
 /* -PD_E_VALUE, or -errno with one line that names the address. A unix socket that nobody serves any
  * more is replaced. */
-int pd_listen_open(const char *address, struct pd_listener *ret_listener, struct pd_error *error);
-int pd_listen_open_tls(const char *address, struct pd_listener *ret_listener,
-                       struct pd_error *error);
+int pd_http_listen_open(const char *address, struct pd_listener *ret_listener,
+                        struct pd_error *error);
+int pd_http_listen_open_tls(const char *address, struct pd_listener *ret_listener,
+                            struct pd_error *error);
 
 /* Closes (fd -1: somebody else did) and removes the unix socket. */
-void pd_listen_close(struct pd_listener *listener);
+void pd_http_listen_close(struct pd_listener *listener);
 
 #endif

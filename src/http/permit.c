@@ -167,7 +167,7 @@ static void narrow(struct MHD_Connection *connection, struct pd_http_principal *
     if (value(connection, "Origin") && !value(connection, "Authorization")) {
         principal->page = true;
         principal->role =
-            pd_role_may(principal->role, PD_ROLE_READ) ? PD_ROLE_READ : principal->role;
+            pd_http_role_may(principal->role, PD_ROLE_READ) ? PD_ROLE_READ : principal->role;
     }
 }
 
@@ -178,7 +178,8 @@ static void find_session(struct pd_http *http, const struct pd_credentials_set *
     const char *cookies = value(connection, "Cookie");
 
     if (http->service.sessions && cookies && !value(connection, "Authorization") &&
-        pd_sessions_find(http->service.sessions, set, cookies, principal) == -PD_E_UNAUTHORIZED) {
+        pd_http_sessions_find(http->service.sessions, set, cookies, principal) ==
+            -PD_E_UNAUTHORIZED) {
         pd_fail(&principal->why, -PD_E_UNAUTHORIZED, "this session is over");
     }
 }
@@ -191,9 +192,9 @@ static bool is_open(const struct pd_http *http, const char *method, const char *
 static int find_principal(struct pd_http *http, struct MHD_Connection *connection,
                           const char *method, struct pd_http_exchange *exchange)
 {
-    struct pd_credentials_set *set = pd_credentials_hold(http->credentials);
+    struct pd_credentials_set *set = pd_http_credentials_hold(http->credentials);
     struct pd_error *error = &exchange->problem.error;
-    int err = pd_credentials_open(set) ? distrust_pages(http, connection, error) : 0;
+    int err = pd_http_credentials_open(set) ? distrust_pages(http, connection, error) : 0;
 
     if (!err) {
         err = check_origin(http, connection, error);
@@ -203,7 +204,7 @@ static int find_principal(struct pd_http *http, struct MHD_Connection *connectio
         struct pd_http_slot *slot = pd_http_slot_of(connection);
 
         if (session && !slot->client->leaf) {
-            pd_http_slots_show(http->slots, slot, pd_tls_leaf(session));
+            pd_http_slots_show(http->slots, slot, pd_http_tls_leaf(session));
         }
         pd_http_principal_find(set, session, value(connection, "Authorization"),
                                &slot->client->principal, &exchange->principal);
@@ -220,7 +221,7 @@ static int find_principal(struct pd_http *http, struct MHD_Connection *connectio
             err = error->code;
         }
     }
-    pd_credentials_drop(set);
+    pd_http_credentials_drop(set);
     return err;
 }
 

@@ -24,7 +24,7 @@ static int take_certificate(const struct pd_credentials_set *set, gnutls_session
     enum pd_role role;
     char name[PD_TLS_NAME_BYTES];
     int err = session && set->tls.ca
-                  ? pd_tls_principal(&set->tls, session, &role, name, &principal->why)
+                  ? pd_http_tls_principal(&set->tls, session, &role, name, &principal->why)
                   : -PD_E_NOT_FOUND;
 
     if (!err) {
@@ -62,7 +62,7 @@ static int take_token(const struct pd_credentials_set *set, const char *authoriz
     }
     authorization += strlen(scheme);
     if (set->has_tokens) {
-        token = pd_tokens_find(&set->tokens, authorization, strlen(authorization));
+        token = pd_http_tokens_find(&set->tokens, authorization, strlen(authorization));
     }
     if (!token) {
         return pd_fail(&principal->why, -PD_E_UNAUTHORIZED, "the bearer token is not known here");
@@ -78,7 +78,7 @@ void pd_http_principal_find(const struct pd_credentials_set *set, gnutls_session
     struct pd_http_principal principal = {.role = PD_ROLE_NONE};
     int err;
 
-    if (pd_credentials_open(set)) {
+    if (pd_http_credentials_open(set)) {
         set_principal(&principal, PD_ROLE_ADMIN, "local");
         *ret_principal = principal;
         return;

@@ -12,12 +12,12 @@ static const char *const ids[] = {[PD_ROLE_NONE] = "none",
 #undef X
 };
 
-const char *pd_role_id(enum pd_role role)
+const char *pd_http_role_id(enum pd_role role)
 {
     return ids[role];
 }
 
-int pd_role_parse(const char *id, enum pd_role *ret_role)
+int pd_http_role_parse(const char *id, enum pd_role *ret_role)
 {
 #define X(name, text)               \
     if (!strcmp(id, text)) {        \
@@ -29,7 +29,7 @@ int pd_role_parse(const char *id, enum pd_role *ret_role)
     return -PD_E_VALUE;
 }
 
-bool pd_role_may(enum pd_role have, enum pd_role needed)
+bool pd_http_role_may(enum pd_role have, enum pd_role needed)
 {
     switch (have) {
     case PD_ROLE_ADMIN: return true;
@@ -43,8 +43,8 @@ bool pd_role_may(enum pd_role have, enum pd_role needed)
     return false;
 }
 
-int pd_role_check(const struct pd_http_request *request, enum pd_role needed,
-                  struct pd_problem *problem)
+int pd_http_role_check(const struct pd_http_request *request, enum pd_role needed,
+                       struct pd_problem *problem)
 {
     if (needed == PD_ROLE_NONE) {
         return 0;
@@ -53,15 +53,15 @@ int pd_role_check(const struct pd_http_request *request, enum pd_role needed,
         return pd_fail(&problem->error, -PD_E_UNAUTHORIZED,
                        "a client certificate or a bearer token is needed here");
     }
-    if (!pd_role_may(request->role, needed)) {
+    if (!pd_http_role_may(request->role, needed)) {
         return pd_fail(&problem->error, -PD_E_FORBIDDEN, "this needs the role %s, not %s",
-                       needed == PD_ROLE_ANY ? "read" : pd_role_id(needed),
-                       pd_role_id(request->role));
+                       needed == PD_ROLE_ANY ? "read" : pd_http_role_id(needed),
+                       pd_http_role_id(request->role));
     }
     return 0;
 }
 
-bool pd_role_speaks_for(const struct pd_http_request *request, uint32_t host)
+bool pd_http_role_speaks_for(const struct pd_http_request *request, uint32_t host)
 {
     char id[16];
 

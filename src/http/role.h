@@ -14,13 +14,13 @@
  * that it needs; the daemons check it in the one place where they call handlers, before anything of
  * the request is looked at:
  *
- *     e = pd_role_check(request, route->role, &problem);     401 or 403
+ *     e = pd_http_role_check(request, route->role, &problem);     401 or 403
  *
  *   a route needs    who may
  *   PD_ROLE_READ     read, install, admin
  *   PD_ROLE_INSTALL  install, admin
  *   PD_ROLE_ADMIN    admin
- *   PD_ROLE_AGENT    agent, admin: what agents tell; the handler asks pd_role_speaks_for() for
+ *   PD_ROLE_AGENT    agent, admin: what agents tell; the handler asks pd_http_role_speaks_for() for
  *                    which host
  *   PD_ROLE_ANY      all of these: queries to agents
  *
@@ -33,19 +33,19 @@
     X(AGENT, "agent")
 
 /* "read" … "agent"; "none", "any". */
-const char *pd_role_id(enum pd_role role);
+const char *pd_http_role_id(enum pd_role role);
 
 /* 0, or -PD_E_VALUE for what nobody can have. */
-int pd_role_parse(const char *id, enum pd_role *ret_role);
+int pd_http_role_parse(const char *id, enum pd_role *ret_role);
 
-bool pd_role_may(enum pd_role have, enum pd_role needed);
+bool pd_http_role_may(enum pd_role have, enum pd_role needed);
 
 /* 0; -PD_E_UNAUTHORIZED without a role, -PD_E_FORBIDDEN with the wrong one. */
-int pd_role_check(const struct pd_http_request *request, enum pd_role needed,
-                  struct pd_problem *problem);
+int pd_http_role_check(const struct pd_http_request *request, enum pd_role needed,
+                       struct pd_problem *problem);
 
 /* May this request say something in the name of that host? An agent only of its own: its
  * certificate's CN, or its token's name, is the host's ID. */
-bool pd_role_speaks_for(const struct pd_http_request *request, uint32_t host);
+bool pd_http_role_speaks_for(const struct pd_http_request *request, uint32_t host);
 
 #endif

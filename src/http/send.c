@@ -158,7 +158,7 @@ enum MHD_Result pd_http_send(struct pd_http *http, struct MHD_Connection *connec
     enum MHD_Result result;
 
     if (!response) {
-        pd_answer_done(answer);
+        pd_http_answer_done(answer);
         return MHD_NO;
     }
     pd_http_slots_phase(http->slots, pd_http_slot_of(connection), PD_HTTP_TAKING,
@@ -178,6 +178,6 @@ enum MHD_Result pd_http_send(struct pd_http *http, struct MHD_Connection *connec
     }
     result = MHD_queue_response(connection, (unsigned)answer->http_status, response);
     MHD_destroy_response(response);
-    pd_answer_done(answer);
+    pd_http_answer_done(answer);
     return result;
 }

@@ -53,7 +53,7 @@ static struct pd_http_slot *come(struct pd_http *http, struct MHD_Connection *co
     gnutls_session_t session = pd_http_session(http, connection);
 
     if (session && slot) {
-        slot->client->set = pd_credentials_hold(http->credentials);
+        slot->client->set = pd_http_credentials_hold(http->credentials);
         gnutls_session_set_ptr(session, &slot->client->set->tls);
     }
     return slot;
@@ -128,7 +128,7 @@ static struct MHD_Daemon *start(struct pd_http *http, int fd)
         MHD_OPTION_URI_LOG_CALLBACK, pd_http_begin, http, MHD_OPTION_NOTIFY_COMPLETED, pd_http_end,
         http, MHD_OPTION_NOTIFY_CONNECTION, come_or_go, http,
         http->tls ? MHD_OPTION_HTTPS_PRIORITIES : MHD_OPTION_END, PD_TLS_PRIORITIES,
-        MHD_OPTION_HTTPS_CERT_CALLBACK2, pd_tls_show, MHD_OPTION_END);
+        MHD_OPTION_HTTPS_CERT_CALLBACK2, pd_http_tls_show, MHD_OPTION_END);
 }
 
 static void free_http(struct pd_http *http)
@@ -156,7 +156,7 @@ int pd_http_start(const struct pd_http_service *service, struct pd_listener *lis
     http->stream_take_s = service->stream_take_s ? service->stream_take_s : PD_HTTP_TIMEOUT_S;
     http->credentials = listener->path[0] ? NULL : service->credentials;
     http->local = listener->path[0];
-    http->tls = pd_credentials_tls(http->credentials);
+    http->tls = pd_http_credentials_tls(http->credentials);
     http->requests_max = most;
     http->slots = pd_http_slots_new(room_for_connections());
     http->crew = pd_http_crew_new(most);
@@ -183,7 +183,7 @@ int pd_http_start(const struct pd_http_service *service, struct pd_listener *lis
 
 void pd_http_reload(struct pd_http *http)
 {
-    struct pd_credentials_set *set = http ? pd_credentials_hold(http->credentials) : NULL;
+    struct pd_credentials_set *set = http ? pd_http_credentials_hold(http->credentials) : NULL;
     unsigned ended = set ? pd_http_slots_revoke(http->slots, &set->tls) : 0;
 
     if (ended) {
@@ -193,7 +193,7 @@ void pd_http_reload(struct pd_http *http)
     while (ended--) {
         http->service.count(http->service.context, PD_HTTP_ENDED);
     }
-    pd_credentials_drop(set);
+    pd_http_credentials_drop(set);
 }
 
 void pd_http_stop(struct pd_http *http)

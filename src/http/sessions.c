@@ -31,7 +31,7 @@ struct pd_sessions {
     struct pd_sessions_stat stat;
 };
 
-struct pd_sessions *pd_sessions_new(uint64_t (*now_ns)(void))
+struct pd_sessions *pd_http_sessions_new(uint64_t (*now_ns)(void))
 {
     struct pd_sessions *sessions = calloc(1, sizeof *sessions);
 
@@ -42,7 +42,7 @@ struct pd_sessions *pd_sessions_new(uint64_t (*now_ns)(void))
     return sessions;
 }
 
-void pd_sessions_free(struct pd_sessions *sessions)
+void pd_http_sessions_free(struct pd_sessions *sessions)
 {
     if (sessions) {
         pthread_mutex_destroy(&sessions->mutex);
@@ -101,7 +101,7 @@ static struct session *find(struct pd_sessions *sessions, const uint8_t *digest)
     for (unsigned i = 0; i < PD_SESSIONS_MAX; i++) {
         struct session *session = &sessions->items[i];
 
-        if (pd_tokens_equal(session->digest, digest, DIGEST_BYTES) && session->open) {
+        if (pd_http_tokens_equal(session->digest, digest, DIGEST_BYTES) && session->open) {
             found = session;
         }
     }
@@ -153,14 +153,14 @@ static int check_token(const struct pd_credentials_set *set, const char *token,
                        const struct pd_token **ret_token, struct pd_error *error)
 {
     const struct pd_token *known =
-        set && set->has_tokens ? pd_tokens_find(&set->tokens, token, strlen(token)) : NULL;
+        set && set->has_tokens ? pd_http_tokens_find(&set->tokens, token, strlen(token)) : NULL;
 
     if (!known) {
         return pd_fail(error, -PD_E_UNAUTHORIZED, "token: it is not known here");
     }
-    if (!pd_role_may(known->role, PD_ROLE_READ)) {
+    if (!pd_http_role_may(known->role, PD_ROLE_READ)) {
         return pd_fail(error, -PD_E_FORBIDDEN, "token: the role %s may not read",
-                       pd_role_id(known->role));
+                       pd_http_role_id(known->role));
     }
     *ret_token = known;
     return 0;
@@ -186,8 +186,8 @@ static void count_refused(struct pd_sessions *sessions)
     pthread_mutex_unlock(&sessions->mutex);
 }
 
-int pd_sessions_begin(struct pd_sessions *sessions, const struct pd_credentials_set *set,
-                      const char *token, struct pd_answer *answer, struct pd_error *error)
+int pd_http_sessions_begin(struct pd_sessions *sessions, const struct pd_credentials_set *set,
+                           const char *token, struct pd_answer *answer, struct pd_error *error)
 {
     struct session fresh = {.open = true};
     const struct pd_token *known = NULL;
@@ -216,7 +216,8 @@ int pd_sessions_begin(struct pd_sessions *sessions, const struct pd_credentials_
     return 0;
 }
 
-void pd_sessions_end(struct pd_sessions *sessions, const char *cookies, struct pd_answer *answer)
+void pd_http_sessions_end(struct pd_sessions *sessions, const char *cookies,
+                          struct pd_answer *answer)
 {
     uint8_t digest[DIGEST_BYTES];
 
@@ -239,7 +240,7 @@ static bool has_token(const struct pd_credentials_set *set, const uint8_t *diges
     bool found = false;
 
     for (size_t i = 0; set && set->has_tokens && i < set->tokens.len; i++) {
-        found |= pd_tokens_equal(digest, set->tokens.items[i].digest, DIGEST_BYTES);
+        found |= pd_http_tokens_equal(digest, set->tokens.items[i].digest, DIGEST_BYTES);
     }
     return found;
 }
@@ -267,8 +268,8 @@ static int use(struct pd_sessions *sessions, const struct pd_credentials_set *se
     return 0;
 }
 
-int pd_sessions_find(struct pd_sessions *sessions, const struct pd_credentials_set *set,
-                     const char *cookies, struct pd_http_principal *ret_principal)
+int pd_http_sessions_find(struct pd_sessions *sessions, const struct pd_credentials_set *set,
+                          const char *cookies, struct pd_http_principal *ret_principal)
 {
     uint8_t digest[DIGEST_BYTES];
     int err = digest_of(cookies, digest);
@@ -282,7 +283,7 @@ int pd_sessions_find(struct pd_sessions *sessions, const struct pd_credentials_s
     return err;
 }
 
-void pd_sessions_stat(struct pd_sessions *sessions, struct pd_sessions_stat *ret_stat)
+void pd_http_sessions_stat(struct pd_sessions *sessions, struct pd_sessions_stat *ret_stat)
 {
     pthread_mutex_lock(&sessions->mutex);
     expire(sessions);

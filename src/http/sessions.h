@@ -29,27 +29,28 @@
 struct pd_sessions;
 
 /* Times are those of `now_ns`, which may be NULL: the monotonic clock. NULL without memory. */
-struct pd_sessions *pd_sessions_new(uint64_t (*now_ns)(void));
-void pd_sessions_free(struct pd_sessions *sessions); /* NULL is fine */
+struct pd_sessions *pd_http_sessions_new(uint64_t (*now_ns)(void));
+void pd_http_sessions_free(struct pd_sessions *sessions); /* NULL is fine */
 
 /* Begins one for who has this token, and has the answer set its cookie. -PD_E_UNAUTHORIZED: it is
  * not known here; -PD_E_FORBIDDEN: its role may not read; -EIO: no random numbers. */
-int pd_sessions_begin(struct pd_sessions *sessions, const struct pd_credentials_set *set,
-                      const char *token, struct pd_answer *answer, struct pd_error *error);
+int pd_http_sessions_begin(struct pd_sessions *sessions, const struct pd_credentials_set *set,
+                           const char *token, struct pd_answer *answer, struct pd_error *error);
 
 /* Ends the one of this header ("Cookie", NULL: none), if there is one, and has the answer remove
  * the cookie. */
-void pd_sessions_end(struct pd_sessions *sessions, const char *cookies, struct pd_answer *answer);
+void pd_http_sessions_end(struct pd_sessions *sessions, const char *cookies,
+                          struct pd_answer *answer);
 
 /* Whose is it? -PD_E_NOT_FOUND: the header has no such cookie. -PD_E_UNAUTHORIZED: the session is
  * over, or never was. */
-int pd_sessions_find(struct pd_sessions *sessions, const struct pd_credentials_set *set,
-                     const char *cookies, struct pd_http_principal *ret_principal);
+int pd_http_sessions_find(struct pd_sessions *sessions, const struct pd_credentials_set *set,
+                          const char *cookies, struct pd_http_principal *ret_principal);
 
 struct pd_sessions_stat {
     uint64_t begun, ended, expired, displaced, refused; /* refused: tokens and cookies not known */
     unsigned open;
 };
-void pd_sessions_stat(struct pd_sessions *sessions, struct pd_sessions_stat *ret_stat);
+void pd_http_sessions_stat(struct pd_sessions *sessions, struct pd_sessions_stat *ret_stat);
 
 #endif

@@ -178,7 +178,7 @@ void pd_http_slots_give(struct pd_http_slots *slots, struct pd_http_slot *slot)
     slot->client = NULL;
     slots->free_list[slots->free_len++] = (unsigned)(slot - slots->items);
     pthread_mutex_unlock(&slots->mutex);
-    pd_credentials_drop(client->set);
+    pd_http_credentials_drop(client->set);
     if (client->leaf) {
         gnutls_x509_crt_deinit(client->leaf);
     }
@@ -290,7 +290,7 @@ unsigned pd_http_slots_revoke(struct pd_http_slots *slots, const struct pd_tls *
 
     pthread_mutex_lock(&slots->mutex);
     for (struct pd_http_slot *slot = slots->items; slot < slots->items + slots->len; slot++) {
-        if (is_live(slot) && slot->client->leaf && pd_tls_revoked(tls, slot->client->leaf)) {
+        if (is_live(slot) && slot->client->leaf && pd_http_tls_revoked(tls, slot->client->leaf)) {
             ended += end(slots, slot);
         }
     }

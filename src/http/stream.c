@@ -35,7 +35,7 @@ static void refuse_stream(struct pd_http *http, struct pd_answer *answer, int er
     } else {
         pd_fail(&problem.error, err, "%u streams are open already; try again", http->streams_max);
     }
-    pd_answer_problem(answer, &problem);
+    pd_http_answer_problem(answer, &problem);
 }
 
 bool pd_http_stream_begin(struct pd_http *http, struct pd_http_exchange *exchange,

@@ -54,8 +54,8 @@ static int decode(struct pd_target part, char *ret_text, size_t bytes)
     return 0;
 }
 
-int pd_target_path(struct pd_target *ret_target, const char *target, size_t target_bytes,
-                   char *ret_path, size_t path_bytes)
+int pd_http_target_path(struct pd_target *ret_target, const char *target, size_t target_bytes,
+                        char *ret_path, size_t path_bytes)
 {
     *ret_target = (struct pd_target){target, target + target_bytes};
     if (target_bytes > PD_TARGET_MAX_BYTES) {
@@ -85,8 +85,8 @@ static int take_parameter(struct pd_target part, char *ret_name, size_t name_byt
     return 1;
 }
 
-int pd_target_next(struct pd_target *target, char *ret_name, size_t name_bytes, char *ret_value,
-                   size_t value_bytes, struct pd_error *error)
+int pd_http_target_next(struct pd_target *target, char *ret_name, size_t name_bytes,
+                        char *ret_value, size_t value_bytes, struct pd_error *error)
 {
     while (target->at < target->end) {
         struct pd_target part = take_until(target, '&');

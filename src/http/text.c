@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-json_t *pd_text_json(const char *text)
+json_t *pd_http_text_json(const char *text)
 {
     json_t *string = json_string(text);
     char *plain;

@@ -7,6 +7,6 @@
 
 /* A JSON string; of text that is not UTF-8 every byte beyond ASCII becomes '?'. NULL without
  * memory. */
-json_t *pd_text_json(const char *text);
+json_t *pd_http_text_json(const char *text);
 
 #endif

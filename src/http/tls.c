@@ -29,7 +29,8 @@ static int check_pair(const gnutls_datum_t *cert, const gnutls_datum_t *key, str
                    : 0;
 }
 
-int pd_tls_load_own(struct pd_tls *tls, const char *cert, const char *key, struct pd_error *error)
+int pd_http_tls_load_own(struct pd_tls *tls, const char *cert, const char *key,
+                         struct pd_error *error)
 {
     gnutls_datum_t cert_pem = datum(cert), key_pem = datum(key);
     unsigned len = PD_TLS_CHAIN_MAX;
@@ -50,7 +51,7 @@ int pd_tls_load_own(struct pd_tls *tls, const char *cert, const char *key, struc
     return err < 0 ? pd_fail(error, -PD_E_VALUE, "key: %s", gnutls_strerror(err)) : 0;
 }
 
-int pd_tls_load_ca(struct pd_tls *tls, const char *ca, struct pd_error *error)
+int pd_http_tls_load_ca(struct pd_tls *tls, const char *ca, struct pd_error *error)
 {
     gnutls_datum_t pem = datum(ca);
     int err = gnutls_x509_trust_list_init(&tls->ca, 0);
@@ -89,7 +90,8 @@ static int check_crls(gnutls_x509_crl_t *crls, unsigned len, const char *ca, str
                   : 0;
 }
 
-int pd_tls_load_crl(struct pd_tls *tls, const char *ca, const char *crl, struct pd_error *error)
+int pd_http_tls_load_crl(struct pd_tls *tls, const char *ca, const char *crl,
+                         struct pd_error *error)
 {
     gnutls_datum_t pem = datum(crl);
     int result =
@@ -102,7 +104,7 @@ int pd_tls_load_crl(struct pd_tls *tls, const char *ca, const char *crl, struct 
     return check_crls(tls->crls, tls->crls_len, ca, error);
 }
 
-void pd_tls_done(struct pd_tls *tls)
+void pd_http_tls_done(struct pd_tls *tls)
 {
     while (tls->crls_len) {
         gnutls_x509_crl_deinit(tls->crls[--tls->crls_len]);
@@ -122,10 +124,10 @@ void pd_tls_done(struct pd_tls *tls)
 
 /* ---- our certificate ---- */
 
-int pd_tls_show(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
-                gnutls_pcert_st **ret_chain, unsigned *ret_chain_len,
-                gnutls_ocsp_data_st **ret_ocsp, unsigned *ret_ocsp_len, gnutls_privkey_t *ret_key,
-                unsigned *ret_flags)
+int pd_http_tls_show(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
+                     gnutls_pcert_st **ret_chain, unsigned *ret_chain_len,
+                     gnutls_ocsp_data_st **ret_ocsp, unsigned *ret_ocsp_len,
+                     gnutls_privkey_t *ret_key, unsigned *ret_flags)
 {
     struct pd_tls *tls = gnutls_session_get_ptr(session);
 
@@ -183,7 +185,7 @@ static int read_subject(gnutls_x509_crt_t crt, enum pd_role *ret_role, char *ret
     if (!e) {
         e = subject_part(crt, GNUTLS_OID_X520_COMMON_NAME, "CN (its name)", name, error);
     }
-    if (!e && pd_role_parse(role, ret_role)) {
+    if (!e && pd_http_role_parse(role, ret_role)) {
         e = pd_fail(error, -PD_E_UNAUTHORIZED,
                     "its OU \"%s\" is no role: expects read, install, admin or agent", role);
     }
@@ -208,7 +210,7 @@ static int verify(const struct pd_tls *tls, gnutls_x509_crt_t *chain, unsigned l
         return pd_fail(error, -PD_E_UNAUTHORIZED, "%s", gnutls_strerror(err));
     }
     for (unsigned i = 0; !status && i < len; i++) {
-        if (pd_tls_revoked(tls, chain[i])) {
+        if (pd_http_tls_revoked(tls, chain[i])) {
             return pd_fail(error, -PD_E_UNAUTHORIZED, "it is revoked");
         }
     }
@@ -221,12 +223,12 @@ static int verify(const struct pd_tls *tls, gnutls_x509_crt_t *chain, unsigned l
     return -PD_E_UNAUTHORIZED;
 }
 
-bool pd_tls_revoked(const struct pd_tls *tls, gnutls_x509_crt_t crt)
+bool pd_http_tls_revoked(const struct pd_tls *tls, gnutls_x509_crt_t crt)
 {
     return tls->crls_len && gnutls_x509_crt_check_revocation(crt, tls->crls, tls->crls_len) == 1;
 }
 
-gnutls_x509_crt_t pd_tls_leaf(gnutls_session_t session)
+gnutls_x509_crt_t pd_http_tls_leaf(gnutls_session_t session)
 {
     unsigned shown = 0;
     const gnutls_datum_t *der = gnutls_certificate_get_peers(session, &shown);
@@ -281,8 +283,8 @@ static const char *name_side(enum pd_tls_side side)
     return side == PD_TLS_CLIENT ? "client" : "server";
 }
 
-int pd_tls_trust(const struct pd_tls *tls, const gnutls_datum_t *der, unsigned der_len,
-                 enum pd_tls_side side, gnutls_x509_crt_t *ret_leaf, struct pd_error *error)
+int pd_http_tls_trust(const struct pd_tls *tls, const gnutls_datum_t *der, unsigned der_len,
+                      enum pd_tls_side side, gnutls_x509_crt_t *ret_leaf, struct pd_error *error)
 {
     const char *purpose =
         side == PD_TLS_CLIENT ? GNUTLS_KP_TLS_WWW_CLIENT : GNUTLS_KP_TLS_WWW_SERVER;
@@ -302,12 +304,12 @@ int pd_tls_trust(const struct pd_tls *tls, const gnutls_datum_t *der, unsigned d
     return err;
 }
 
-int pd_tls_judge(const struct pd_tls *tls, const gnutls_datum_t *der, unsigned der_len,
-                 enum pd_tls_side side, enum pd_role *ret_role, char *ret_name,
-                 struct pd_error *error)
+int pd_http_tls_judge(const struct pd_tls *tls, const gnutls_datum_t *der, unsigned der_len,
+                      enum pd_tls_side side, enum pd_role *ret_role, char *ret_name,
+                      struct pd_error *error)
 {
     gnutls_x509_crt_t leaf;
-    int err = pd_tls_trust(tls, der, der_len, side, &leaf, error);
+    int err = pd_http_tls_trust(tls, der, der_len, side, &leaf, error);
 
     if (err) {
         return err;
@@ -320,12 +322,13 @@ int pd_tls_judge(const struct pd_tls *tls, const gnutls_datum_t *der, unsigned d
     return err;
 }
 
-int pd_tls_principal(const struct pd_tls *tls, gnutls_session_t session, enum pd_role *ret_role,
-                     char *ret_name, struct pd_error *error)
+int pd_http_tls_principal(const struct pd_tls *tls, gnutls_session_t session,
+                          enum pd_role *ret_role, char *ret_name, struct pd_error *error)
 {
     unsigned shown = 0;
     const gnutls_datum_t *der = gnutls_certificate_get_peers(session, &shown);
 
-    return der && shown ? pd_tls_judge(tls, der, shown, PD_TLS_CLIENT, ret_role, ret_name, error)
-                        : -PD_E_NOT_FOUND;
+    return der && shown
+               ? pd_http_tls_judge(tls, der, shown, PD_TLS_CLIENT, ret_role, ret_name, error)
+               : -PD_E_NOT_FOUND;
 }

@@ -70,7 +70,7 @@ static int parse_line(char *text, unsigned line, struct pd_token *token, struct 
         return pd_fail(error, -PD_E_SYNTAX,
                        "line %u: expects ROLE NAME TOKEN or ROLE NAME sha256:HEX", line);
     }
-    if (pd_role_parse(words[0], &token->role)) {
+    if (pd_http_role_parse(words[0], &token->role)) {
         return pd_fail(error, -PD_E_VALUE, "line %u: the role is read, install, admin or agent",
                        line);
     }
@@ -101,7 +101,7 @@ static int add(struct pd_tokens *tokens, const struct pd_token *token)
     return 0;
 }
 
-int pd_tokens_parse(char *text, struct pd_tokens *ret_tokens, struct pd_error *error)
+int pd_http_tokens_parse(char *text, struct pd_tokens *ret_tokens, struct pd_error *error)
 {
     struct pd_tokens tokens = {0};
     unsigned line = 0;
@@ -128,14 +128,14 @@ int pd_tokens_parse(char *text, struct pd_tokens *ret_tokens, struct pd_error *e
         err = pd_fail(error, -PD_E_VALUE, "there is no token in it");
     }
     if (err) {
-        pd_tokens_done(&tokens);
+        pd_http_tokens_done(&tokens);
     } else {
         *ret_tokens = tokens;
     }
     return err;
 }
 
-void pd_tokens_done(struct pd_tokens *tokens)
+void pd_http_tokens_done(struct pd_tokens *tokens)
 {
     if (tokens->items) {
         gnutls_memset(tokens->items, 0, tokens->len * sizeof *tokens->items);
@@ -145,7 +145,7 @@ void pd_tokens_done(struct pd_tokens *tokens)
 }
 
 /* The barrier keeps the compiler from leaving the loop early. */
-bool pd_tokens_equal(const uint8_t *a, const uint8_t *b, size_t bytes)
+bool pd_http_tokens_equal(const uint8_t *a, const uint8_t *b, size_t bytes)
 {
     uint8_t differs = 0;
 
@@ -156,8 +156,8 @@ bool pd_tokens_equal(const uint8_t *a, const uint8_t *b, size_t bytes)
     return !differs;
 }
 
-const struct pd_token *pd_tokens_find(const struct pd_tokens *tokens, const char *token,
-                                      size_t bytes)
+const struct pd_token *pd_http_tokens_find(const struct pd_tokens *tokens, const char *token,
+                                           size_t bytes)
 {
     const struct pd_token *found = NULL;
     uint8_t digest[32];
@@ -166,7 +166,7 @@ const struct pd_token *pd_tokens_find(const struct pd_tokens *tokens, const char
         return NULL;
     }
     for (size_t i = 0; i < tokens->len; i++) { /* to the end, whatever was found */
-        if (pd_tokens_equal(digest, tokens->items[i].digest, sizeof digest)) {
+        if (pd_http_tokens_equal(digest, tokens->items[i].digest, sizeof digest)) {
             found = &tokens->items[i];
         }
     }

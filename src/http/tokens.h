@@ -38,14 +38,14 @@ struct pd_tokens {
 
 /* Takes `text` apart (and changes it). Errors begin with the line's number and hold nothing of what
  * stands in the line but the role. */
-int pd_tokens_parse(char *text, struct pd_tokens *ret_tokens, struct pd_error *error);
-void pd_tokens_done(struct pd_tokens *tokens);
+int pd_http_tokens_parse(char *text, struct pd_tokens *ret_tokens, struct pd_error *error);
+void pd_http_tokens_done(struct pd_tokens *tokens);
 
 /* NULL when it is none of them. */
-const struct pd_token *pd_tokens_find(const struct pd_tokens *tokens, const char *token,
-                                      size_t bytes);
+const struct pd_token *pd_http_tokens_find(const struct pd_tokens *tokens, const char *token,
+                                           size_t bytes);
 
 /* Are they equal? Takes the same time whatever they hold. */
-bool pd_tokens_equal(const uint8_t *a, const uint8_t *b, size_t bytes);
+bool pd_http_tokens_equal(const uint8_t *a, const uint8_t *b, size_t bytes);
 
 #endif

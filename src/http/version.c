@@ -26,7 +26,8 @@ static bool has_tag(const char *list, const char *tag)
     return false;
 }
 
-bool pd_answer_version(struct pd_answer *answer, const char *version, const char *if_none_match)
+bool pd_http_answer_version(struct pd_answer *answer, const char *version,
+                            const char *if_none_match)
 {
     snprintf(answer->etag, sizeof answer->etag, "W/\"%.40s\"", version);
     if (!if_none_match || !has_tag(if_none_match, answer->etag + 2)) {
@@ -49,7 +50,7 @@ static bool is_wanted(const char *item, size_t len)
            strtod(weight + 2, NULL) > 0;
 }
 
-bool pd_answer_gzip_accepted(const char *accept_encoding)
+bool pd_http_answer_gzip_accepted(const char *accept_encoding)
 {
     for (const char *at = accept_encoding; at && *at; at += strcspn(at, ",")) {
         at += strspn(at, ", \t");

@@ -18,9 +18,9 @@ static int name_links(struct pd_localise_network *network)
     network->links_len = pd_links_directed(topology);
     network->ends = calloc((size_t)network->links_len + 1, sizeof *network->ends);
     for (uint32_t l = 0; network->ends && l < network->links_len; l++) {
-        network->ends[l] =
-            (struct pd_localise_ends){pd_links_from_id(topology, l), pd_links_to_id(topology, l),
-                                      pd_links_of(topology, l)->is_host};
+        network->ends[l] = (struct pd_localise_ends){pd_topology_links_from_id(topology, l),
+                                                     pd_topology_links_to_id(topology, l),
+                                                     pd_links_of(topology, l)->is_host};
     }
     return network->ends ? 0 : -ENOMEM;
 }
@@ -161,7 +161,7 @@ static int add_step(struct pd_localise_network *network, uint32_t from_id, uint3
 {
     const struct pd_topology *topology = network->topology;
     if (!is_gap) {
-        return add_link(&network->row, pd_links_by_ids(topology, from_id, to_id, NULL));
+        return add_link(&network->row, pd_topology_links_by_ids(topology, from_id, to_id, NULL));
     }
     uint32_t from = pd_topology_switch(topology, from_id), to = pd_topology_switch(topology, to_id);
     return from == PD_NONE || to == PD_NONE ? -PD_E_NOT_FOUND : add_gap(network, from, to);
@@ -235,7 +235,7 @@ static bool find_end(const struct pd_localise_network *network, const struct pd_
         return ret_end->sw != PD_NONE;
     }
     uint32_t sw = switch_of(topology, host, named),
-             down = pd_links_to_host(topology, sw, host, NULL);
+             down = pd_topology_links_to_host(topology, sw, host, NULL);
     *ret_end = (struct end){topology->hosts[host].id, sw, pd_links_reverse(down), down};
     return true;
 }

@@ -111,7 +111,7 @@ int pd_localiser_locate(struct pd_localiser *localiser, struct pd_verdict *ret_v
 static bool may_cross(const struct pd_localise_network *network, const struct pd_localise_row *row,
                       const struct pd_verdict_link *link)
 {
-    uint32_t number = pd_links_by_ids(network->topology, link->from, link->to, NULL);
+    uint32_t number = pd_topology_links_by_ids(network->topology, link->from, link->to, NULL);
     for (size_t i = 0; i < row->hops_len; i++) {
         if (row->hops[i].link == number) {
             return true;

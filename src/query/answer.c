@@ -104,8 +104,8 @@ static bool is_infeasible(const struct pd_tib_record *group)
 static int violation_rows(struct pd_query_answer *answer, const struct pd_tib_record *group)
 {
     struct pd_rows_out *out = &answer->out;
-    unsigned broken = pd_conformance_check(answer->query, group);
-    answer->infeasible += is_infeasible(group) && pd_conformance_judges_paths(answer->query);
+    unsigned broken = pd_query_conformance_check(answer->query, group);
+    answer->infeasible += is_infeasible(group) && pd_query_conformance_judges_paths(answer->query);
     for (unsigned rule = 0; rule < PD_CONFORMANCE_RULE_COUNT; rule++) {
         if (!(broken >> rule & 1)) {
             continue;
@@ -116,7 +116,7 @@ static int violation_rows(struct pd_query_answer *answer, const struct pd_tib_re
         pd_rows_out_text(out, ",");
         pd_rows_out_path(out, group);
         pd_rows_out_text(out, ",\"rule\":\"");
-        pd_rows_out_text(out, pd_conformance_rule_text((enum pd_conformance_rule)rule));
+        pd_rows_out_text(out, pd_query_conformance_rule_text((enum pd_conformance_rule)rule));
         pd_rows_out_text(out, "\"}");
     }
     return 0;

@@ -23,8 +23,8 @@ static int add_block(struct pd_path_blocks *blocks, struct pd_tib_budget *budget
     return error;
 }
 
-int pd_path_blocks_add(struct pd_path_blocks *blocks, struct pd_tib_budget *budget,
-                       const struct pd_claim *claim, const struct pd_claim **ret_copy)
+int pd_query_path_blocks_add(struct pd_path_blocks *blocks, struct pd_tib_budget *budget,
+                             const struct pd_claim *claim, const struct pd_claim **ret_copy)
 {
     struct pd_path *path = NULL;
     int error = blocks->len == blocks->blocks_len * PD_PATH_BLOCK ? add_block(blocks, budget) : 0;
@@ -42,7 +42,7 @@ int pd_path_blocks_add(struct pd_path_blocks *blocks, struct pd_tib_budget *budg
     return 0;
 }
 
-void pd_path_blocks_done(struct pd_path_blocks *blocks)
+void pd_query_path_blocks_done(struct pd_path_blocks *blocks)
 {
     for (uint32_t i = 0; i < blocks->len; i++) {
         free((void *)(uintptr_t)pd_path_blocks_at(blocks, i)->path);

@@ -20,9 +20,9 @@ struct pd_path_blocks {
 };
 
 /* -PD_E_TOO_LARGE (the budget, or a million claims), -ENOMEM. */
-int pd_path_blocks_add(struct pd_path_blocks *blocks, struct pd_tib_budget *budget,
-                       const struct pd_claim *claim, const struct pd_claim **ret_copy);
-void pd_path_blocks_done(struct pd_path_blocks *blocks);
+int pd_query_path_blocks_add(struct pd_path_blocks *blocks, struct pd_tib_budget *budget,
+                             const struct pd_claim *claim, const struct pd_claim **ret_copy);
+void pd_query_path_blocks_done(struct pd_path_blocks *blocks);
 
 /* Number `index`, in the order added. */
 static inline const struct pd_claim *pd_path_blocks_at(const struct pd_path_blocks *blocks,

@@ -5,7 +5,7 @@
 #define SPARE    2          /* times k flows are kept before the least are dropped */
 #define ROOM_MAX (1u << 15) /* groups: 2.6 MB */
 
-void pd_collect_init(struct pd_collect *collect, const struct pd_query *query)
+void pd_query_collect_init(struct pd_collect *collect, const struct pd_query *query)
 {
     collect->query = query;
     collect->plan = pd_query_plan_of(query);
@@ -20,7 +20,7 @@ void pd_collect_init(struct pd_collect *collect, const struct pd_query *query)
     collect->most_groups = collect->plan.prunable ? SPARE * query->k : UINT64_MAX;
 }
 
-void pd_collect_done(struct pd_collect *collect)
+void pd_query_collect_done(struct pd_collect *collect)
 {
     pd_tib_groups_done(&collect->groups);
     pd_tib_top_done(&collect->top);
@@ -80,7 +80,7 @@ static int add_group(struct pd_collect *collect, const struct pd_tib_record *gro
     return !error && collect->groups.len > collect->most_groups ? drop_least(collect) : error;
 }
 
-int pd_collect_group(struct pd_collect *collect, const struct pd_tib_record *group)
+int pd_query_collect_group(struct pd_collect *collect, const struct pd_tib_record *group)
 {
     switch (collect->plan.kind) {
     case PD_PLAN_GROUPS: return add_group(collect, group);
@@ -91,12 +91,12 @@ int pd_collect_group(struct pd_collect *collect, const struct pd_tib_record *gro
     return -PD_E_VALUE;
 }
 
-int pd_collect_sums(struct pd_collect *collect, const struct pd_query_sums *sums)
+int pd_query_collect_sums(struct pd_collect *collect, const struct pd_query_sums *sums)
 {
     return pd_query_fold_merge(&collect->fold, sums);
 }
 
-int pd_collect_local(struct pd_collect *collect, const struct pd_tib_record *group)
+int pd_query_collect_local(struct pd_collect *collect, const struct pd_tib_record *group)
 {
     if (!pd_query_plan_wants(collect->query, group)) {
         return 0;
@@ -105,7 +105,7 @@ int pd_collect_local(struct pd_collect *collect, const struct pd_tib_record *gro
         return pd_query_plan_fold(collect->query, &collect->fold, group, &collect->complete);
     }
     struct pd_tib_record item = pd_query_plan_item(&collect->plan, group);
-    return pd_collect_group(collect, &item);
+    return pd_query_collect_group(collect, &item);
 }
 
 /* ---- giving ---- */
@@ -161,7 +161,7 @@ static int give_records(struct pd_collect *collect, bool ordered, const struct p
     return error ? error : give_all(&target, collect->top.records, collect->top.len);
 }
 
-int pd_collect_give(struct pd_collect *collect, bool ordered, const struct pd_items *items)
+int pd_query_collect_give(struct pd_collect *collect, bool ordered, const struct pd_items *items)
 {
     switch (collect->plan.kind) {
     case PD_PLAN_GROUPS: return give_groups(collect, ordered, items);

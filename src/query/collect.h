@@ -26,18 +26,18 @@ struct pd_collect {
     uint64_t most_groups; /* before the least are dropped */
 };
 
-void pd_collect_init(struct pd_collect *collect, const struct pd_query *query);
-void pd_collect_done(struct pd_collect *collect);
+void pd_query_collect_init(struct pd_collect *collect, const struct pd_query *query);
+void pd_query_collect_done(struct pd_collect *collect);
 
 /* A group of the store, as pd_tib_group gives it. -PD_E_TOO_LARGE, -ENOMEM. */
-int pd_collect_local(struct pd_collect *collect, const struct pd_tib_record *group);
+int pd_query_collect_local(struct pd_collect *collect, const struct pd_tib_record *group);
 
 /* Items of this query. */
-int pd_collect_group(struct pd_collect *collect, const struct pd_tib_record *group);
-int pd_collect_sums(struct pd_collect *collect, const struct pd_query_sums *sums);
+int pd_query_collect_group(struct pd_collect *collect, const struct pd_tib_record *group);
+int pd_query_collect_sums(struct pd_collect *collect, const struct pd_query_sums *sums);
 
 /* Gives everything out, once. `ordered`: as the answer wants it, sorted and the first k; else as it
  * lies, for another merge. */
-int pd_collect_give(struct pd_collect *collect, bool ordered, const struct pd_items *items);
+int pd_query_collect_give(struct pd_collect *collect, bool ordered, const struct pd_items *items);
 
 #endif

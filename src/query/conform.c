@@ -10,14 +10,14 @@ static const char *const rule_texts[] = {
 #undef X
 };
 
-const char *pd_conformance_rule_text(enum pd_conformance_rule rule)
+const char *pd_query_conformance_rule_text(enum pd_conformance_rule rule)
 {
     return rule_texts[rule];
 }
 
 /* ---- rules from texts ---- */
 
-const char *pd_conformance_set_max_hops(struct pd_conformance *rules, const char *value)
+const char *pd_query_conformance_set_max_hops(struct pd_conformance *rules, const char *value)
 {
     uint64_t hops;
     if (pd_query_number(value, PD_PATH_MAX - 1, &hops) != 0) {
@@ -29,7 +29,7 @@ const char *pd_conformance_set_max_hops(struct pd_conformance *rules, const char
 
 _Static_assert(PD_PATH_MAX == 128, "the words above say so");
 
-const char *pd_conformance_set_switches(struct pd_switch_set *set, const char *value)
+const char *pd_query_conformance_set_switches(struct pd_switch_set *set, const char *value)
 {
     struct pd_switch_set parsed = {0};
     if (pd_switches_parse(value, parsed.switches, PD_CONFORMANCE_SWITCHES_MAX, &parsed.len) != 0) {
@@ -72,7 +72,7 @@ static int parse_allow(struct pd_conformance *rules, const char *at)
     return -PD_E_VALUE;
 }
 
-const char *pd_conformance_set_allow(struct pd_conformance *rules, const char *value)
+const char *pd_query_conformance_set_allow(struct pd_conformance *rules, const char *value)
 {
     if (parse_allow(rules, value) == 0) {
         return NULL;
@@ -117,13 +117,14 @@ static bool is_allowed(const struct pd_conformance *rules, const struct pd_flow_
     return !rules->allow_len;
 }
 
-bool pd_conformance_judges_paths(const struct pd_query *query)
+bool pd_query_conformance_judges_paths(const struct pd_query *query)
 {
     const struct pd_conformance *rules = &query->rules;
     return rules->max_hops < PD_PATH_MAX || rules->avoid.len || rules->must_pass.len;
 }
 
-unsigned pd_conformance_check(const struct pd_query *query, const struct pd_tib_record *record)
+unsigned pd_query_conformance_check(const struct pd_query *query,
+                                    const struct pd_tib_record *record)
 {
     const struct pd_conformance *rules = &query->rules;
     const struct pd_path *path = record->path;

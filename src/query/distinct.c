@@ -54,7 +54,7 @@ static int make_room(struct pd_distinct *set)
     return move_to(set, set->slots_len);
 }
 
-int pd_distinct_add(struct pd_distinct *set, uint64_t hash)
+int pd_query_distinct_add(struct pd_distinct *set, uint64_t hash)
 {
     /* 0 is a free slot: a bit that neither chooses nor places stands for it. */
     uint64_t key = hash ? hash : UINT64_C(1) << 63;
@@ -70,12 +70,12 @@ int pd_distinct_add(struct pd_distinct *set, uint64_t hash)
     return err;
 }
 
-uint64_t pd_distinct_count(const struct pd_distinct *set)
+uint64_t pd_query_distinct_count(const struct pd_distinct *set)
 {
     return (uint64_t)set->len << set->depth;
 }
 
-void pd_distinct_done(struct pd_distinct *set)
+void pd_query_distinct_done(struct pd_distinct *set)
 {
     free(set->slots);
     *set = (struct pd_distinct){0};

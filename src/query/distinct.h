@@ -22,8 +22,8 @@ struct pd_distinct {
 };
 
 /* The hash has to be well mixed in all of its bits. 0 or -ENOMEM. */
-int pd_distinct_add(struct pd_distinct *set, uint64_t hash);
-uint64_t pd_distinct_count(const struct pd_distinct *set);
-void pd_distinct_done(struct pd_distinct *set);
+int pd_query_distinct_add(struct pd_distinct *set, uint64_t hash);
+uint64_t pd_query_distinct_count(const struct pd_distinct *set);
+void pd_query_distinct_done(struct pd_distinct *set);
 
 #endif

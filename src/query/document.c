@@ -33,9 +33,9 @@ static bool is_one_of(const char *const *names, const char *name)
 /* The question that has its text in a member of its own. */
 static const struct pd_question *by_member(const char *name)
 {
-    for (size_t i = 0; pd_questions[i]; i++) {
-        if (pd_questions[i]->member && !strcmp(pd_questions[i]->member, name)) {
-            return pd_questions[i];
+    for (size_t i = 0; pd_query_questions[i]; i++) {
+        if (pd_query_questions[i]->member && !strcmp(pd_query_questions[i]->member, name)) {
+            return pd_query_questions[i];
         }
     }
     return NULL;
@@ -151,7 +151,7 @@ static int read_name(const json_t *json, struct pd_document *document, struct pd
     if (err) {
         return err;
     }
-    document->question = pd_question_find(name);
+    document->question = pd_query_question_find(name);
     return document->question ? 0
                               : plain(error, pd_fail(error, -PD_E_VALUE,
                                                      "query: there is no query \"%.64s\"", name));
@@ -177,9 +177,9 @@ static int find_question(const json_t *json, struct pd_document *document, struc
 {
     unsigned given = json_object_get(json, "query") != NULL;
 
-    for (size_t i = 0; pd_questions[i]; i++) {
-        if (pd_questions[i]->member && json_object_get(json, pd_questions[i]->member)) {
-            document->question = pd_questions[i];
+    for (size_t i = 0; pd_query_questions[i]; i++) {
+        if (pd_query_questions[i]->member && json_object_get(json, pd_query_questions[i]->member)) {
+            document->question = pd_query_questions[i];
             given++;
         }
     }
@@ -210,8 +210,8 @@ static int parse(const json_t *json, const char *const *others, struct pd_docume
     return read_asked(document, &inner) ? within_args(&inner, error) : 0;
 }
 
-int pd_document_parse(const json_t *json, const char *const *others,
-                      struct pd_document *ret_document, struct pd_error *error)
+int pd_query_document_parse(const json_t *json, const char *const *others,
+                            struct pd_document *ret_document, struct pd_error *error)
 {
     struct pd_document document = {0};
     if (!json_is_object(json)) {
@@ -219,15 +219,15 @@ int pd_document_parse(const json_t *json, const char *const *others,
     }
     int err = parse(json, others, &document, error);
     if (err) {
-        pd_document_done(&document);
+        pd_query_document_done(&document);
     } else {
         *ret_document = document;
     }
     return err;
 }
 
-int pd_document_make(const struct pd_question *question, const json_t *args,
-                     struct pd_document *ret_document, struct pd_error *error)
+int pd_query_document_make(const struct pd_question *question, const json_t *args,
+                           struct pd_document *ret_document, struct pd_error *error)
 {
     struct pd_document document = {.question = question};
     int err = read_args(args, &document.args, error);
@@ -236,19 +236,19 @@ int pd_document_make(const struct pd_question *question, const json_t *args,
         err = read_asked(&document, error);
     }
     if (err) {
-        pd_document_done(&document);
+        pd_query_document_done(&document);
     } else {
         *ret_document = document;
     }
     return err;
 }
 
-const struct pd_query *pd_document_query(const struct pd_document *document)
+const struct pd_query *pd_query_document_query(const struct pd_document *document)
 {
     return document->question->query ? document->question->query(document->asked) : NULL;
 }
 
-json_t *pd_document_json(const struct pd_document *document)
+json_t *pd_query_document_json(const struct pd_document *document)
 {
     const struct pd_question *question = document->question;
     json_t *json = json_object();
@@ -264,21 +264,21 @@ json_t *pd_document_json(const struct pd_document *document)
 }
 
 /* What was read may point into the JSON: it is read again. */
-int pd_document_copy(const struct pd_document *document, struct pd_document *ret_copy)
+int pd_query_document_copy(const struct pd_document *document, struct pd_document *ret_copy)
 {
     struct pd_document copy = {.question = document->question};
 
     copy.args = json_deep_copy(document->args);
     copy.text = document->text ? strdup(document->text) : NULL;
     if (!copy.args || (document->text && !copy.text) || read_asked(&copy, NULL)) {
-        pd_document_done(&copy);
+        pd_query_document_done(&copy);
         return -ENOMEM;
     }
     *ret_copy = copy;
     return 0;
 }
 
-void pd_document_done(struct pd_document *document)
+void pd_query_document_done(struct pd_document *document)
 {
     free(document->text);
     free(document->asked);

@@ -36,23 +36,23 @@ struct pd_document {
 
 /* `others`: members that the caller reads itself, NULL-terminated; NULL: none. -PD_E_VALUE,
  * -PD_E_UNKNOWN_KEY, -PD_E_TOO_LARGE, -ENOMEM. */
-int pd_document_parse(const json_t *json, const char *const *others,
-                      struct pd_document *ret_document, struct pd_error *error);
+int pd_query_document_parse(const json_t *json, const char *const *others,
+                            struct pd_document *ret_document, struct pd_error *error);
 
 /* The same of a question and its parameters alone, an object: what is wrong begins with the
  * parameter's name. */
-int pd_document_make(const struct pd_question *question, const json_t *args,
-                     struct pd_document *ret_document, struct pd_error *error);
+int pd_query_document_make(const struct pd_question *question, const json_t *args,
+                           struct pd_document *ret_document, struct pd_error *error);
 
 /* The query over records that is asked; NULL: it is none. */
-const struct pd_query *pd_document_query(const struct pd_document *document);
+const struct pd_query *pd_query_document_query(const struct pd_document *document);
 
 /* {"query"|"program":…,"args":{…}} that is read as the same document. The caller's; NULL without
  * memory. */
-json_t *pd_document_json(const struct pd_document *document);
+json_t *pd_query_document_json(const struct pd_document *document);
 
-int pd_document_copy(const struct pd_document *document,
-                     struct pd_document *ret_copy);  /* 0 or -ENOMEM */
-void pd_document_done(struct pd_document *document); /* a zeroed one is fine */
+int pd_query_document_copy(const struct pd_document *document,
+                           struct pd_document *ret_copy);  /* 0 or -ENOMEM */
+void pd_query_document_done(struct pd_document *document); /* a zeroed one is fine */
 
 #endif

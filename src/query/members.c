@@ -14,23 +14,23 @@ static struct pd_json_cursor cursor(const json_t *object, const char *place, str
         .object = object, .place = place, .err = -PD_E_VALUE, .error = error};
 }
 
-int pd_member_number(const json_t *object, const char *member, uint64_t least, uint64_t most,
-                     uint64_t *ret_number, struct pd_error *error)
+int pd_query_member_number(const json_t *object, const char *member, uint64_t least, uint64_t most,
+                           uint64_t *ret_number, struct pd_error *error)
 {
     const struct pd_json_cursor at = cursor(object, NULL, error);
 
     return pd_json_number(&at, member, least, most, ret_number);
 }
 
-int pd_member_text(const json_t *object, const char *member, char *ret_text, size_t size,
-                   struct pd_error *error)
+int pd_query_member_text(const json_t *object, const char *member, char *ret_text, size_t size,
+                         struct pd_error *error)
 {
     const struct pd_json_cursor at = cursor(object, NULL, error);
 
     return pd_json_text(&at, member, ret_text, size);
 }
 
-int pd_flow_id_read(const json_t *object, struct pd_flow_id *ret_flow, struct pd_error *error)
+int pd_query_flow_id_read(const json_t *object, struct pd_flow_id *ret_flow, struct pd_error *error)
 {
     const struct pd_json_cursor at = cursor(object, "flow_id", error);
 
@@ -38,7 +38,7 @@ int pd_flow_id_read(const json_t *object, struct pd_flow_id *ret_flow, struct pd
                                          : pd_json_wrong(&at, "", "a flow ID");
 }
 
-json_t *pd_flow_id_json(const struct pd_flow_id *flow)
+json_t *pd_query_flow_id_json(const struct pd_flow_id *flow)
 {
     char src[PD_ADDR_TEXT_BYTES], dst[PD_ADDR_TEXT_BYTES];
 
@@ -48,8 +48,8 @@ json_t *pd_flow_id_json(const struct pd_flow_id *flow)
                      "dst_port", flow->dst_port, "protocol", flow->protocol);
 }
 
-int pd_path_read(const json_t *array, const char *member, struct pd_path *ret_path,
-                 struct pd_error *error)
+int pd_query_path_read(const json_t *array, const char *member, struct pd_path *ret_path,
+                       struct pd_error *error)
 {
     size_t len = json_array_size(array);
     struct pd_path path = {0};
@@ -72,7 +72,7 @@ int pd_path_read(const json_t *array, const char *member, struct pd_path *ret_pa
     return 0;
 }
 
-json_t *pd_path_json(const struct pd_path *path)
+json_t *pd_query_path_json(const struct pd_path *path)
 {
     json_t *switches = json_array();
 
@@ -88,7 +88,7 @@ json_t *pd_path_json(const struct pd_path *path)
 
 /* ---- flows as lists ---- */
 
-bool pd_row_number(const json_t *row, size_t at, uint64_t *ret_number)
+bool pd_query_row_number(const json_t *row, size_t at, uint64_t *ret_number)
 {
     const json_t *number = json_array_get(row, at);
     json_int_t value = json_integer_value(number);
@@ -108,7 +108,7 @@ static bool read_row_addr(const json_t *text, struct pd_addr *ret_addr, uint8_t 
            !pd_addr_parse(words, ret_addr, ret_version);
 }
 
-bool pd_flow_row_read(const json_t *row, struct pd_flow_id *ret_flow)
+bool pd_query_flow_row_read(const json_t *row, struct pd_flow_id *ret_flow)
 {
     struct pd_flow_id flow = {0};
     uint64_t src_port, dst_port, protocol;
@@ -116,9 +116,9 @@ bool pd_flow_row_read(const json_t *row, struct pd_flow_id *ret_flow)
 
     if (!read_row_addr(json_array_get(row, 0), &flow.src, &flow.ip_version) ||
         !read_row_addr(json_array_get(row, 1), &flow.dst, &version) || version != flow.ip_version ||
-        !pd_row_number(row, 2, &src_port) || src_port > UINT16_MAX ||
-        !pd_row_number(row, 3, &dst_port) || dst_port > UINT16_MAX ||
-        !pd_row_number(row, 4, &protocol) || protocol > UINT8_MAX) {
+        !pd_query_row_number(row, 2, &src_port) || src_port > UINT16_MAX ||
+        !pd_query_row_number(row, 3, &dst_port) || dst_port > UINT16_MAX ||
+        !pd_query_row_number(row, 4, &protocol) || protocol > UINT8_MAX) {
         return false;
     }
     flow.src_port = (uint16_t)src_port;
@@ -128,7 +128,7 @@ bool pd_flow_row_read(const json_t *row, struct pd_flow_id *ret_flow)
     return true;
 }
 
-json_t *pd_flow_row_json(const struct pd_flow_id *flow)
+json_t *pd_query_flow_row_json(const struct pd_flow_id *flow)
 {
     char src[PD_ADDR_TEXT_BYTES], dst[PD_ADDR_TEXT_BYTES];
 

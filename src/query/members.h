@@ -18,28 +18,29 @@
  *
  * Thread safety: pure functions. */
 
-int pd_member_number(const json_t *object, const char *member, uint64_t least, uint64_t most,
-                     uint64_t *ret_number, struct pd_error *error);
+int pd_query_member_number(const json_t *object, const char *member, uint64_t least, uint64_t most,
+                           uint64_t *ret_number, struct pd_error *error);
 
 /* Words without a NUL in them, so that they end where they seem to; less than `size` bytes. */
-int pd_member_text(const json_t *object, const char *member, char *ret_text, size_t size,
-                   struct pd_error *error);
+int pd_query_member_text(const json_t *object, const char *member, char *ret_text, size_t size,
+                         struct pd_error *error);
 
 /* {"src_ip","dst_ip","src_port","dst_port","protocol"}, and nothing else. Both addresses are of one
  * family. */
-int pd_flow_id_read(const json_t *object, struct pd_flow_id *ret_flow, struct pd_error *error);
-json_t *pd_flow_id_json(const struct pd_flow_id *flow); /* NULL without memory */
+int pd_query_flow_id_read(const json_t *object, struct pd_flow_id *ret_flow,
+                          struct pd_error *error);
+json_t *pd_query_flow_id_json(const struct pd_flow_id *flow); /* NULL without memory */
 
 /* The same as the first five of a list: [SRC,DST,SRC_PORT,DST_PORT,PROTOCOL,…]. */
 #define PD_FLOW_ROW_LEN 5
-bool pd_flow_row_read(const json_t *row, struct pd_flow_id *ret_flow);
-json_t *pd_flow_row_json(const struct pd_flow_id *flow); /* NULL without memory */
+bool pd_query_flow_row_read(const json_t *row, struct pd_flow_id *ret_flow);
+json_t *pd_query_flow_row_json(const struct pd_flow_id *flow); /* NULL without memory */
 /* An element that is a number from 0 to 2^53 - 1. False: it is not. */
-bool pd_row_number(const json_t *row, size_t at, uint64_t *ret_number);
+bool pd_query_row_number(const json_t *row, size_t at, uint64_t *ret_number);
 
 /* A list of 1 to PD_PATH_MAX switch IDs; `member` is the subject of the words. */
-int pd_path_read(const json_t *array, const char *member, struct pd_path *ret_path,
-                 struct pd_error *error);
-json_t *pd_path_json(const struct pd_path *path); /* NULL without memory */
+int pd_query_path_read(const json_t *array, const char *member, struct pd_path *ret_path,
+                       struct pd_error *error);
+json_t *pd_query_path_json(const struct pd_path *path); /* NULL without memory */
 
 #endif

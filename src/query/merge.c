@@ -39,11 +39,11 @@ int pd_query_merge_new(const struct pd_query *query, struct pd_query_merge **ret
     }
     struct pd_query_merge *merge = calloc(1, sizeof *merge);
     if (!merge) {
-        return pd_run_fail(query, -ENOMEM, error);
+        return pd_query_run_fail(query, -ENOMEM, error);
     }
     merge->query = *query;
     merge->complete = true;
-    pd_collect_init(&merge->collect, &merge->query);
+    pd_query_collect_init(&merge->collect, &merge->query);
     *ret_merge = merge;
     return 0;
 }
@@ -53,9 +53,9 @@ void pd_query_merge_free(struct pd_query_merge *merge)
     if (!merge) {
         return;
     }
-    pd_collect_done(&merge->collect);
+    pd_query_collect_done(&merge->collect);
     pd_tib_paths_done(&merge->known);
-    pd_path_blocks_done(&merge->copies);
+    pd_query_path_blocks_done(&merge->copies);
     free(merge);
 }
 
@@ -75,7 +75,7 @@ static int copy_path(struct pd_query_merge *merge, struct pd_tib_record *record)
     int error = pd_tib_paths_number(&merge->known, budget, record, &number);
     if (!error && number == known) {
         const struct pd_claim claim = pd_tib_claim(record);
-        error = pd_path_blocks_add(&merge->copies, budget, &claim, &copy);
+        error = pd_query_path_blocks_add(&merge->copies, budget, &claim, &copy);
         if (!error) {
             merge->known.paths[number] = (struct pd_tib_way){copy->path, pd_tib_claim_kept(copy)};
         }
@@ -95,7 +95,7 @@ static int on_group(void *context, const struct pd_tib_record *group)
         return -PD_E_VALUE;
     }
     int error = item.path ? copy_path(merge, &item) : 0;
-    return error ? error : pd_collect_group(&merge->collect, &item);
+    return error ? error : pd_query_collect_group(&merge->collect, &item);
 }
 
 static int on_sums(void *context, const struct pd_query_sums *sums)
@@ -104,7 +104,7 @@ static int on_sums(void *context, const struct pd_query_sums *sums)
     if (!pd_query_plan_fits_sums(&merge->query, &merge->collect.plan, sums)) {
         return -PD_E_VALUE;
     }
-    return pd_collect_sums(&merge->collect, sums);
+    return pd_query_collect_sums(&merge->collect, sums);
 }
 
 struct input {
@@ -137,9 +137,9 @@ int pd_query_merge_partial(struct pd_query_merge *merge, const struct pd_partial
     struct pd_tib_budget budget = {merge->query.memory_bytes};
     struct pd_partial_end end;
     pd_tib_paths_forget(&merge->known);
-    int err = pd_partial_read_all(source, &handler, &budget, &end);
+    int err = pd_query_partial_read_all(source, &handler, &budget, &end);
     if (err) {
-        return pd_run_fail(&merge->query, err, error);
+        return pd_query_run_fail(&merge->query, err, error);
     }
     merge->complete &= end.complete;
     *ret_end = end;
@@ -158,7 +158,7 @@ static int on_local(void *context, const struct pd_tib_record *groups, size_t n)
         if (group.path && merge->collect.plan.kind <= PD_PLAN_RECORDS) {
             error = copy_path(merge, &group);
         }
-        error = error ? error : pd_collect_local(&merge->collect, &group);
+        error = error ? error : pd_query_collect_local(&merge->collect, &group);
     }
     return error;
 }
@@ -168,9 +168,9 @@ int pd_query_merge_local(struct pd_query_merge *merge, struct pd_tib_snapshot *s
 {
     const struct pd_run_store store = {snapshot, live, live_len};
     pd_tib_paths_forget(&merge->known);
-    int err = pd_run_visit(&merge->query, &merge->collect.plan, &store, false, on_local, merge,
-                           &merge->complete);
-    return err ? pd_run_fail(&merge->query, err, error) : 0;
+    int err = pd_query_run_visit(&merge->query, &merge->collect.plan, &store, false, on_local,
+                                 merge, &merge->complete);
+    return err ? pd_query_run_fail(&merge->query, err, error) : 0;
 }
 
 /* ---- out ---- */
@@ -182,13 +182,13 @@ int pd_query_merge_json(struct pd_query_merge *merge, enum pd_query_form form, c
     struct pd_query_answer *answer = &merge->answer;
     const struct pd_items items = {answer, pd_query_answer_group, pd_query_answer_sums};
     pd_query_answer_begin(answer, &merge->query, form, &merge->collect.budget, sink);
-    int err = pd_collect_give(&merge->collect, true, &items);
+    int err = pd_query_collect_give(&merge->collect, true, &items);
     if (!err) {
         err = pd_query_answer_end(answer, NULL, extra, merge->complete && merge->collect.complete,
                                   ret_complete);
     }
     if (err && !answer->out.error) { /* else the sink knows why it stopped */
-        pd_run_fail(&merge->query, err, error);
+        pd_query_run_fail(&merge->query, err, error);
     }
     pd_query_answer_done(answer);
     return err;
@@ -198,11 +198,11 @@ int pd_query_merge_give(struct pd_query_merge *merge, const struct pd_items *ite
                         bool *ret_complete, struct pd_error *error)
 {
     struct pd_run_giving giving = {.items = items};
-    const struct pd_items noted = pd_run_noted(&giving);
-    int err = pd_collect_give(&merge->collect, true, &noted);
+    const struct pd_items noted = pd_query_run_noted(&giving);
+    int err = pd_query_collect_give(&merge->collect, true, &noted);
 
     if (err) {
-        return giving.stopped ? err : pd_run_fail(&merge->query, err, error);
+        return giving.stopped ? err : pd_query_run_fail(&merge->query, err, error);
     }
     *ret_complete = merge->complete && merge->collect.complete && !giving.capped;
     return 0;
@@ -212,17 +212,17 @@ static int write_partial(struct pd_query_merge *merge, struct pd_partial_writer 
                          struct pd_partial_end end, const struct pd_partial_missing *missing,
                          size_t missing_len, uint64_t begun_ns)
 {
-    const struct pd_items items = pd_partial_items(writer);
-    int error = pd_collect_give(&merge->collect, false, &items);
+    const struct pd_items items = pd_query_partial_items(writer);
+    int error = pd_query_collect_give(&merge->collect, false, &items);
     for (size_t i = 0; i < missing_len && !error; i++) {
-        error = pd_partial_put_missing(writer, missing[i].host, missing[i].reason);
+        error = pd_query_partial_put_missing(writer, missing[i].host, missing[i].reason);
     }
     if (error) {
         return error;
     }
     end.complete = end.complete && !missing_len && merge->complete && merge->collect.complete;
     end.critical_us += (pd_clock_thread_ns() - begun_ns) / PD_NS_PER_US;
-    return pd_partial_finish(writer, &end);
+    return pd_query_partial_finish(writer, &end);
 }
 
 int pd_query_merge_write(struct pd_query_merge *merge, const struct pd_partial_end *end,
@@ -231,13 +231,13 @@ int pd_query_merge_write(struct pd_query_merge *merge, const struct pd_partial_e
                          struct pd_error *error)
 {
     struct pd_partial_writer *writer = NULL;
-    int err = pd_partial_begin(sink, &merge->collect.budget, &writer);
+    int err = pd_query_partial_begin(sink, &merge->collect.budget, &writer);
     if (!err) {
         err = write_partial(merge, writer, *end, missing, missing_len, begun_ns);
     }
-    if (err && (!writer || !pd_partial_stopped(writer))) {
-        pd_run_fail(&merge->query, err, error);
+    if (err && (!writer || !pd_query_partial_stopped(writer))) {
+        pd_query_run_fail(&merge->query, err, error);
     }
-    pd_partial_writer_free(writer);
+    pd_query_partial_writer_free(writer);
     return err;
 }

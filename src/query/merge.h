@@ -22,13 +22,13 @@
  * flows rest on this: the records of a flow lie at one host, that of its destination. Beyond
  * query->memory_bytes: -PD_E_TOO_LARGE.
  *
- * A child's answer counts wholly or not at all: it is verified before (pd_partial_verify), then
- * merged from the start. When merging fails half-way all the same (no memory), the merge must be
- * given up.
+ * A child's answer counts wholly or not at all: it is verified before (pd_query_partial_verify),
+ * then merged from the start. When merging fails half-way all the same (no memory), the merge must
+ * be given up.
  *
  * `since` is refused: a token belongs to one host, and a merged answer has none.
  *
- * Usage:   pd_query_merge_new → pd_query_merge_local? → (pd_partial_verify,
+ * Usage:   pd_query_merge_new → pd_query_merge_local? → (pd_query_partial_verify,
  * pd_query_merge_partial)… → pd_query_merge_json or pd_query_merge_write, once →
  * pd_query_merge_free A leaf that has no children to ask needs none of it: pd_query_run (JSON),
  * pd_query_run_partial. Thread safety: one thread at a time. */
@@ -104,7 +104,7 @@ int pd_query_run_partial(const struct pd_query *query, struct pd_tib_snapshot *s
  * -PD_E_SYNTAX, -PD_E_VERSION, -PD_E_TRUNCATED, -PD_E_VALUE (of another query, or sums that do not
  * add up), -PD_E_TOO_LARGE, or what the source returned. The words say what is wrong, not who sent
  * it. */
-int pd_partial_verify(const struct pd_query *query, const struct pd_partial_source *source,
-                      struct pd_partial_end *ret_end, struct pd_error *error);
+int pd_query_partial_verify(const struct pd_query *query, const struct pd_partial_source *source,
+                            struct pd_partial_end *ret_end, struct pd_error *error);
 
 #endif

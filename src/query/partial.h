@@ -42,20 +42,21 @@ struct pd_partial_writer;
 
 /* Writes the head. Memory for the table of paths is charged to `budget`, which must outlive the
  * writer. Paths that are given are not copied: they must outlive it too. Errors of the sink stick;
- * pd_partial_finish returns them. -ENOMEM. */
-int pd_partial_begin(const struct pd_query_sink *sink, struct pd_tib_budget *budget,
-                     struct pd_partial_writer **ret_writer);
-int pd_partial_put_groups(struct pd_partial_writer *writer, const struct pd_tib_record *groups,
-                          size_t n);
-int pd_partial_put_sums(struct pd_partial_writer *writer, const struct pd_query_sums *sums,
-                        size_t n);
+ * pd_query_partial_finish returns them. -ENOMEM. */
+int pd_query_partial_begin(const struct pd_query_sink *sink, struct pd_tib_budget *budget,
+                           struct pd_partial_writer **ret_writer);
+int pd_query_partial_put_groups(struct pd_partial_writer *writer,
+                                const struct pd_tib_record *groups, size_t n);
+int pd_query_partial_put_sums(struct pd_partial_writer *writer, const struct pd_query_sums *sums,
+                              size_t n);
 /* The reason is cut where it does not fit. */
-int pd_partial_put_missing(struct pd_partial_writer *writer, uint64_t host, const char *reason);
-int pd_partial_finish(struct pd_partial_writer *writer, const struct pd_partial_end *end);
+int pd_query_partial_put_missing(struct pd_partial_writer *writer, uint64_t host,
+                                 const char *reason);
+int pd_query_partial_finish(struct pd_partial_writer *writer, const struct pd_partial_end *end);
 /* The writer as a place for items. */
-struct pd_items pd_partial_items(struct pd_partial_writer *writer);
-bool pd_partial_stopped(const struct pd_partial_writer *writer); /* the sink failed */
-void pd_partial_writer_free(struct pd_partial_writer *writer);   /* NULL is fine */
+struct pd_items pd_query_partial_items(struct pd_partial_writer *writer);
+bool pd_query_partial_stopped(const struct pd_partial_writer *writer); /* the sink failed */
+void pd_query_partial_writer_free(struct pd_partial_writer *writer);   /* NULL is fine */
 
 /* ---- reading ---- */
 
@@ -71,13 +72,13 @@ struct pd_partial_handler {
 struct pd_partial_reader;
 
 /* `budget` pays for the paths. NULL without memory. */
-struct pd_partial_reader *pd_partial_reader_new(const struct pd_partial_handler *handler,
-                                                struct pd_tib_budget *budget);
+struct pd_partial_reader *pd_query_partial_reader_new(const struct pd_partial_handler *handler,
+                                                      struct pd_tib_budget *budget);
 /* Bytes as they come, in pieces of any size. -PD_E_SYNTAX, -PD_E_VERSION, -PD_E_TOO_LARGE (the
  * budget), -ENOMEM, or what the handler returned; nothing can be fed after an error. */
-int pd_partial_feed(struct pd_partial_reader *reader, const void *bytes, size_t len);
+int pd_query_partial_feed(struct pd_partial_reader *reader, const void *bytes, size_t len);
 /* After the last byte. -PD_E_TRUNCATED: the end had not come. */
-int pd_partial_ended(const struct pd_partial_reader *reader, struct pd_partial_end *ret_end);
-void pd_partial_reader_free(struct pd_partial_reader *reader); /* NULL is fine */
+int pd_query_partial_ended(const struct pd_partial_reader *reader, struct pd_partial_end *ret_end);
+void pd_query_partial_reader_free(struct pd_partial_reader *reader); /* NULL is fine */
 
 #endif

@@ -114,7 +114,7 @@ static int read_path(struct pd_partial_reader *reader, struct cursor *cursor)
     cursor->wrong |= !cursor->more && ((gaps && claim.state != PD_CLAIM_PARTIAL) ||
                                        (!path.len && claim.state == PD_CLAIM_EXACT));
     int err = state(cursor);
-    return err ? err : pd_path_blocks_add(&reader->paths, reader->budget, &claim, &kept);
+    return err ? err : pd_query_path_blocks_add(&reader->paths, reader->budget, &claim, &kept);
 }
 
 /* ---- groups ---- */
@@ -280,8 +280,8 @@ static int read_item(struct pd_partial_reader *reader, struct cursor *cursor)
 
 /* ---- the reader ---- */
 
-struct pd_partial_reader *pd_partial_reader_new(const struct pd_partial_handler *handler,
-                                                struct pd_tib_budget *budget)
+struct pd_partial_reader *pd_query_partial_reader_new(const struct pd_partial_handler *handler,
+                                                      struct pd_tib_budget *budget)
 {
     struct pd_partial_reader *reader = calloc(1, sizeof *reader);
     if (reader) {
@@ -291,12 +291,12 @@ struct pd_partial_reader *pd_partial_reader_new(const struct pd_partial_handler 
     return reader;
 }
 
-void pd_partial_reader_free(struct pd_partial_reader *reader)
+void pd_query_partial_reader_free(struct pd_partial_reader *reader)
 {
     if (!reader) {
         return;
     }
-    pd_path_blocks_done(&reader->paths);
+    pd_query_path_blocks_done(&reader->paths);
     free(reader);
 }
 
@@ -352,7 +352,7 @@ static int feed(struct pd_partial_reader *reader, const uint8_t *bytes, size_t l
     return 0;
 }
 
-int pd_partial_feed(struct pd_partial_reader *reader, const void *bytes, size_t len)
+int pd_query_partial_feed(struct pd_partial_reader *reader, const void *bytes, size_t len)
 {
     if (!reader->error) {
         reader->error = feed(reader, bytes, len);
@@ -360,7 +360,7 @@ int pd_partial_feed(struct pd_partial_reader *reader, const void *bytes, size_t 
     return reader->error;
 }
 
-int pd_partial_ended(const struct pd_partial_reader *reader, struct pd_partial_end *ret_end)
+int pd_query_partial_ended(const struct pd_partial_reader *reader, struct pd_partial_end *ret_end)
 {
     if (reader->error) {
         return reader->error;

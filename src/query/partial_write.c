@@ -178,8 +178,8 @@ static int put_group(struct pd_partial_writer *writer, const struct pd_tib_recor
 
 /* ---- the writer ---- */
 
-int pd_partial_begin(const struct pd_query_sink *sink, struct pd_tib_budget *budget,
-                     struct pd_partial_writer **ret_writer)
+int pd_query_partial_begin(const struct pd_query_sink *sink, struct pd_tib_budget *budget,
+                           struct pd_partial_writer **ret_writer)
 {
     struct pd_partial_writer *writer = calloc(1, sizeof *writer);
     if (!writer) {
@@ -193,8 +193,8 @@ int pd_partial_begin(const struct pd_query_sink *sink, struct pd_tib_budget *bud
     return 0;
 }
 
-int pd_partial_put_groups(struct pd_partial_writer *writer, const struct pd_tib_record *groups,
-                          size_t n)
+int pd_query_partial_put_groups(struct pd_partial_writer *writer,
+                                const struct pd_tib_record *groups, size_t n)
 {
     int error = writer->error;
     for (size_t i = 0; i < n && !error; i++) {
@@ -203,8 +203,8 @@ int pd_partial_put_groups(struct pd_partial_writer *writer, const struct pd_tib_
     return error;
 }
 
-int pd_partial_put_sums(struct pd_partial_writer *writer, const struct pd_query_sums *sums,
-                        size_t n)
+int pd_query_partial_put_sums(struct pd_partial_writer *writer, const struct pd_query_sums *sums,
+                              size_t n)
 {
     for (size_t i = 0; i < n && !writer->error; i++) {
         begin_item(writer, PD_PARTIAL_ITEM_SUMS);
@@ -216,7 +216,8 @@ int pd_partial_put_sums(struct pd_partial_writer *writer, const struct pd_query_
     return writer->error;
 }
 
-int pd_partial_put_missing(struct pd_partial_writer *writer, uint64_t host, const char *reason)
+int pd_query_partial_put_missing(struct pd_partial_writer *writer, uint64_t host,
+                                 const char *reason)
 {
     size_t len = strnlen(reason, PD_PARTIAL_REASON_BYTES - 1);
     begin_item(writer, PD_PARTIAL_ITEM_MISSING);
@@ -226,7 +227,7 @@ int pd_partial_put_missing(struct pd_partial_writer *writer, uint64_t host, cons
     return writer->error;
 }
 
-int pd_partial_finish(struct pd_partial_writer *writer, const struct pd_partial_end *end)
+int pd_query_partial_finish(struct pd_partial_writer *writer, const struct pd_partial_end *end)
 {
     begin_item(writer, PD_PARTIAL_ITEM_END);
     put_number(writer, end->complete);
@@ -240,25 +241,25 @@ int pd_partial_finish(struct pd_partial_writer *writer, const struct pd_partial_
 
 static int put_item_group(void *writer, const struct pd_tib_record *group)
 {
-    return pd_partial_put_groups(writer, group, 1);
+    return pd_query_partial_put_groups(writer, group, 1);
 }
 
 static int put_item_sums(void *writer, const struct pd_query_sums *sums)
 {
-    return pd_partial_put_sums(writer, sums, 1);
+    return pd_query_partial_put_sums(writer, sums, 1);
 }
 
-struct pd_items pd_partial_items(struct pd_partial_writer *writer)
+struct pd_items pd_query_partial_items(struct pd_partial_writer *writer)
 {
     return (struct pd_items){writer, put_item_group, put_item_sums};
 }
 
-bool pd_partial_stopped(const struct pd_partial_writer *writer)
+bool pd_query_partial_stopped(const struct pd_partial_writer *writer)
 {
     return writer->error != 0;
 }
 
-void pd_partial_writer_free(struct pd_partial_writer *writer)
+void pd_query_partial_writer_free(struct pd_partial_writer *writer)
 {
     if (!writer) {
         return;

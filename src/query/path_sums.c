@@ -26,7 +26,7 @@ struct args {
     bool each;         /* all flows are set apart */
 };
 
-uint32_t pd_path_sums_hash(const struct pd_flow_id *flow)
+uint32_t pd_query_path_sums_hash(const struct pd_flow_id *flow)
 {
     return (uint32_t)(pd_flow_id_hash(flow) >> 32);
 }
@@ -177,7 +177,7 @@ static void work_done(struct work *work)
     free(work->sums);
     free(work->slots);
     free(work->rows);
-    pd_distinct_done(&work->seen);
+    pd_query_distinct_done(&work->seen);
 }
 
 static size_t find_slot(const struct work *work, const struct sum *key)
@@ -325,13 +325,13 @@ static int add_sums(struct work *work, const struct row *row)
 /* A flow that carried data within the span, whether it is of the sample or not. */
 static int count_flow(struct work *work, const struct row *row)
 {
-    return row->pkts ? pd_distinct_add(&work->seen, pd_flow_id_hash(&row->flow)) : 0;
+    return row->pkts ? pd_query_distinct_add(&work->seen, pd_flow_id_hash(&row->flow)) : 0;
 }
 
 static int take_record(struct work *work, const struct pd_tib_record *record)
 {
     const struct args *args = work->args;
-    uint32_t hash = pd_path_sums_hash(&record->flow);
+    uint32_t hash = pd_query_path_sums_hash(&record->flow);
     bool is_named = is_apart(args, hash), is_small = record->bytes < record->pkts * SMALL_BYTES;
     uint64_t all = segments(record->bytes, record->pkts);
     struct row row = {.flow = record->flow};
@@ -418,7 +418,7 @@ static int write_sum(json_t *answer, const struct sum *sum)
 static int write_row(json_t *answer, const struct row *row)
 {
     char text[PD_PATH_MAX * 11 + 1];
-    json_t *json = pd_flow_row_json(&row->flow);
+    json_t *json = pd_query_flow_row_json(&row->flow);
     int failed = !json;
 
     failed |= json_array_append_new(json, json_string(path_text(row->path, text)));
@@ -431,8 +431,8 @@ static json_t *write_answer(struct work *work, bool complete)
 {
     json_t *answer =
         json_pack("{s:{}, s:{}, s:{}, s:[], s:I, s:I, s:b}", "paths", "sources", "receivers",
-                  "flows", "flows_seen", (json_int_t)pd_distinct_count(&work->seen), "left_out",
-                  (json_int_t)work->left_out, "complete", complete && !work->left_out);
+                  "flows", "flows_seen", (json_int_t)pd_query_distinct_count(&work->seen),
+                  "left_out", (json_int_t)work->left_out, "complete", complete && !work->left_out);
     int failed = !answer;
 
     work->rows_len = merge_slices(work->rows, work->rows_len);
@@ -483,7 +483,7 @@ static const struct pd_question_param params[] = {
     {0},
 };
 
-const struct pd_question pd_question_path_sums = {
+const struct pd_question pd_query_question_path_sums = {
     .name = PD_PATH_SUMS_NAME,
     .help = "packets and bytes on each path in a span of time",
     .role = PD_ROLE_READ,
@@ -494,7 +494,7 @@ const struct pd_question pd_question_path_sums = {
     .groups = 64,
     .read = read_args,
     .local = local,
-    .check = pd_path_sums_check,
-    .merge = pd_path_sums_merge,
-    .finish = pd_path_sums_finish,
+    .check = pd_query_path_sums_check,
+    .merge = pd_query_path_sums_merge,
+    .finish = pd_query_path_sums_finish,
 };

@@ -40,15 +40,15 @@
 
 /* "apart": eight hexadecimal digits for each flow, ascending. "below": only flows with a smaller
  * hash count, here and there: an even sample of them. */
-uint32_t pd_path_sums_hash(const struct pd_flow_id *flow);
+uint32_t pd_query_path_sums_hash(const struct pd_flow_id *flow);
 
-extern const struct pd_question pd_question_path_sums;
+extern const struct pd_question pd_query_question_path_sums;
 
 /* path_sums_merge.c: of the entry. */
-int pd_path_sums_check(const struct pd_question_run *run, const json_t *answer,
-                       const struct pd_question_hosts *hosts, struct pd_error *error);
-int pd_path_sums_merge(struct pd_question_run *run, uint32_t host, bool alone, json_t *answer,
-                       struct pd_error *error);
-int pd_path_sums_finish(struct pd_question_run *run, struct pd_error *error);
+int pd_query_path_sums_check(const struct pd_question_run *run, const json_t *answer,
+                             const struct pd_question_hosts *hosts, struct pd_error *error);
+int pd_query_path_sums_merge(struct pd_question_run *run, uint32_t host, bool alone, json_t *answer,
+                             struct pd_error *error);
+int pd_query_path_sums_finish(struct pd_question_run *run, struct pd_error *error);
 
 #endif

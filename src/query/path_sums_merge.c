@@ -35,8 +35,8 @@ static bool is_sum(const json_t *sum)
 {
     uint64_t number;
 
-    return json_array_size(sum) == 2 && pd_row_number(sum, 0, &number) &&
-           pd_row_number(sum, 1, &number);
+    return json_array_size(sum) == 2 && pd_query_row_number(sum, 0, &number) &&
+           pd_query_row_number(sum, 1, &number);
 }
 
 static int check_sums(const json_t *answer, const char *name, struct pd_error *error)
@@ -46,12 +46,12 @@ static int check_sums(const json_t *answer, const char *name, struct pd_error *e
     json_t *sum;
 
     if (!json_is_object(sums) || json_object_size(sums) > KEYS_MAX) {
-        return pd_question_wrong(error, "no sums by path, source and receiver");
+        return pd_query_question_wrong(error, "no sums by path, source and receiver");
     }
     json_object_foreach((json_t *)(uintptr_t)sums, key, sum)
     {
         if (!(*name == 'p' ? is_path(key) : is_addr(key)) || !is_sum(sum)) {
-            return pd_question_wrong(error, "sums that are none");
+            return pd_query_question_wrong(error, "sums that are none");
         }
     }
     return 0;
@@ -63,13 +63,13 @@ static bool is_row(const json_t *row)
     struct pd_flow_id flow;
     uint64_t number;
 
-    return json_array_size(row) == ROW_LEN && pd_flow_row_read(row, &flow) && path &&
-           is_path(path) && pd_row_number(row, PKTS_AT, &number) &&
-           pd_row_number(row, BYTES_AT, &number);
+    return json_array_size(row) == ROW_LEN && pd_query_flow_row_read(row, &flow) && path &&
+           is_path(path) && pd_query_row_number(row, PKTS_AT, &number) &&
+           pd_query_row_number(row, BYTES_AT, &number);
 }
 
-int pd_path_sums_check(const struct pd_question_run *run, const json_t *answer,
-                       const struct pd_question_hosts *hosts, struct pd_error *error)
+int pd_query_path_sums_check(const struct pd_question_run *run, const json_t *answer,
+                             const struct pd_question_hosts *hosts, struct pd_error *error)
 {
     const json_t *flows = json_object_get(answer, "flows"), *row;
     uint64_t number;
@@ -86,14 +86,14 @@ int pd_path_sums_check(const struct pd_question_run *run, const json_t *answer,
     }
     if (!json_is_array(flows) || json_array_size(flows) > FLOWS_MAX ||
         !json_is_boolean(json_object_get(answer, "complete")) ||
-        pd_question_number(answer, "flows_seen", &number) ||
-        pd_question_number(answer, "left_out", &number)) {
-        return pd_question_wrong(error, "no flows, flows_seen, left_out and complete");
+        pd_query_question_number(answer, "flows_seen", &number) ||
+        pd_query_question_number(answer, "left_out", &number)) {
+        return pd_query_question_wrong(error, "no flows, flows_seen, left_out and complete");
     }
     json_array_foreach((json_t *)(uintptr_t)flows, at, row)
     {
         if (!is_row(row)) {
-            return pd_question_wrong(error, "flows that are none");
+            return pd_query_question_wrong(error, "flows that are none");
         }
     }
     return 0;
@@ -147,7 +147,7 @@ static int merge_flows(json_t *all, const json_t *one, uint64_t *left_out)
     return failed;
 }
 
-int pd_path_sums_finish(struct pd_question_run *run, struct pd_error *error)
+int pd_query_path_sums_finish(struct pd_question_run *run, struct pd_error *error)
 {
     json_t *all = run->all;
     int failed = 0;
@@ -166,12 +166,12 @@ int pd_path_sums_finish(struct pd_question_run *run, struct pd_error *error)
     return failed ? pd_fail(error, -ENOMEM, "no memory for the answer") : 0;
 }
 
-int pd_path_sums_merge(struct pd_question_run *run, uint32_t host, bool alone, json_t *answer,
-                       struct pd_error *error)
+int pd_query_path_sums_merge(struct pd_question_run *run, uint32_t host, bool alone, json_t *answer,
+                             struct pd_error *error)
 {
     json_t *all = run->all;
     uint64_t left_out = 0;
-    int err = pd_path_sums_finish(run, error), failed = 0;
+    int err = pd_query_path_sums_finish(run, error), failed = 0;
 
     (void)host;
     (void)alone;

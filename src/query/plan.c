@@ -58,8 +58,8 @@ bool pd_query_plan_tells_origin(const struct pd_query *query)
 
 bool pd_query_plan_wants(const struct pd_query *query, const struct pd_tib_record *group)
 {
-    return query->name != PD_QUERY_CONFORMANCE || pd_conformance_check(query, group) ||
-           (group->path && !group->path->len && pd_conformance_judges_paths(query));
+    return query->name != PD_QUERY_CONFORMANCE || pd_query_conformance_check(query, group) ||
+           (group->path && !group->path->len && pd_query_conformance_judges_paths(query));
 }
 
 struct pd_tib_record pd_query_plan_item(const struct pd_query_plan *plan,

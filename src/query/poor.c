@@ -103,13 +103,13 @@ static int check_flows(const json_t *flows, const struct pd_question_hosts *host
     {
         uint64_t host = hosts->host;
 
-        if (json_object_get(flow, "host") && pd_question_number(flow, "host", &host)) {
+        if (json_object_get(flow, "host") && pd_query_question_number(flow, "host", &host)) {
             host = UINT64_MAX;
         }
         if (!json_is_object(json_object_get(flow, "flow_id")) || host > UINT32_MAX ||
             (!hosts->alone && !json_object_get(flow, "host")) ||
             !hosts->knows(hosts->context, (uint32_t)host)) {
-            return pd_question_wrong(error, "flows that are none of the hosts asked");
+            return pd_query_question_wrong(error, "flows that are none of the hosts asked");
         }
     }
     return 0;
@@ -124,12 +124,12 @@ static int check(const struct pd_question_run *run, const json_t *json,
 
     (void)run;
     if (!json_is_array(flows) || json_array_size(flows) > FLOWS_MAX) {
-        return pd_question_wrong(error, "no list of flows");
+        return pd_query_question_wrong(error, "no list of flows");
     }
     if (!json_is_boolean(json_object_get(json, "complete")) || !source || strlen(source) > 32 ||
-        pd_question_number(json, "since_us", &number) ||
-        pd_question_number(json, "forgotten", &number)) {
-        return pd_question_wrong(error, "no source, since_us, forgotten and complete");
+        pd_query_question_number(json, "since_us", &number) ||
+        pd_query_question_number(json, "forgotten", &number)) {
+        return pd_query_question_wrong(error, "no source, since_us, forgotten and complete");
     }
     return check_flows(flows, hosts, error);
 }
@@ -154,7 +154,7 @@ static void add_number(json_t *all, const char *name, uint64_t more)
 }
 
 /* What is true of all of them. */
-void pd_poor_merge_members(json_t *all, const json_t *one)
+void pd_query_poor_merge_members(json_t *all, const json_t *one)
 {
     const json_t *before = json_object_get(all, "source"), *source = json_object_get(one, "source");
     uint64_t since_us = number_of(one, "since_us");
@@ -175,7 +175,7 @@ void pd_poor_merge_members(json_t *all, const json_t *one)
     }
 }
 
-void pd_poor_leave_out(json_t *all, uint64_t flows)
+void pd_query_poor_leave_out(json_t *all, uint64_t flows)
 {
     if (flows) {
         add_number(all, "left_out", flows);
@@ -196,7 +196,7 @@ static int merge(struct pd_question_run *run, uint32_t host, bool alone, json_t 
         flows = json_array();
         failed |= json_object_set_new(all, "flows", flows);
     }
-    pd_poor_merge_members(all, one);
+    pd_query_poor_merge_members(all, one);
     json_array_foreach(json_object_get(one, "flows"), i, flow)
     {
         if (json_array_size(flows) >= FLOWS_MAX) {
@@ -208,12 +208,12 @@ static int merge(struct pd_question_run *run, uint32_t host, bool alone, json_t 
         }
         failed |= json_array_append(flows, flow);
     }
-    pd_poor_leave_out(all, left_out);
+    pd_query_poor_leave_out(all, left_out);
     return failed ? pd_fail(error, -ENOMEM, "no memory for the answer") : 0;
 }
 
 /* Nobody answered: nothing was watched. */
-int pd_poor_finish(struct pd_question_run *run, struct pd_error *error)
+int pd_query_poor_finish(struct pd_question_run *run, struct pd_error *error)
 {
     json_t *answer = run->all;
 
@@ -241,7 +241,7 @@ static const struct pd_question_param params[] = {
 static const struct pd_question_call call = {
     .name = "get_poor_tcp_flows", .list = "flows", .member = "flow_id"};
 
-const struct pd_question pd_question_poor = {
+const struct pd_question pd_query_question_poor = {
     .name = PD_POOR_NAME,
     .help = "TCP connections of this host that have to send again and again",
     .role = PD_ROLE_READ,
@@ -254,5 +254,5 @@ const struct pd_question pd_question_poor = {
     .local = local,
     .check = check,
     .merge = merge,
-    .finish = pd_poor_finish,
+    .finish = pd_query_poor_finish,
 };

@@ -25,12 +25,12 @@ struct pd_poor_question {
     bool has_from;
 };
 
-extern const struct pd_question pd_question_poor;
+extern const struct pd_question pd_query_question_poor;
 
 /* ---- shared with sufferingFlows, whose answers have the same members beside "flows" ---- */
 
-void pd_poor_merge_members(json_t *all, const json_t *one);
-void pd_poor_leave_out(json_t *all, uint64_t flows); /* that had no room */
-int pd_poor_finish(struct pd_question_run *run, struct pd_error *error);
+void pd_query_poor_merge_members(json_t *all, const json_t *one);
+void pd_query_poor_leave_out(json_t *all, uint64_t flows); /* that had no room */
+int pd_query_poor_finish(struct pd_question_run *run, struct pd_error *error);
 
 #endif

@@ -77,16 +77,16 @@ static int check_list(const json_t *list, const struct pd_question_hosts *hosts,
     {
         uint64_t id;
 
-        if (pd_question_number(item, "host", &id) || id > UINT32_MAX ||
+        if (pd_query_question_number(item, "host", &id) || id > UINT32_MAX ||
             hosts->speak(hosts->context, (uint32_t)id) || !json_object_get(item, "result") ||
             json_object_size(item) != 2) {
-            return pd_question_wrong(error,
-                                     "a list of other results than of the hosts that were asked");
+            return pd_query_question_wrong(
+                error, "a list of other results than of the hosts that were asked");
         }
     }
     return json_is_array(list) && i == hosts->answered
                ? 0
-               : pd_question_wrong(error, "another number of results than of hosts");
+               : pd_query_question_wrong(error, "another number of results than of hosts");
 }
 
 static int check(const struct pd_question_run *run, const json_t *answer,
@@ -96,7 +96,7 @@ static int check(const struct pd_question_run *run, const json_t *answer,
     const json_t *result = json_object_get(answer, "result");
 
     if (!result) {
-        return pd_question_wrong(error, "no \"result\"");
+        return pd_query_question_wrong(error, "no \"result\"");
     }
     return hosts->alone || own->merges ? 0 : check_list(result, hosts, error);
 }
@@ -201,7 +201,7 @@ static int finish(struct pd_question_run *run, struct pd_error *error)
                                                           : 0;
 }
 
-const struct pd_question pd_question_program = {
+const struct pd_question pd_query_question_program = {
     .name = "program",
     .member = "program",
     .help = "a program in Lua",

@@ -20,7 +20,7 @@ static const struct {
 
 #define PROTOCOLS (sizeof protocols / sizeof protocols[0])
 
-int pd_protocol_number(const char *name, unsigned *ret_number)
+int pd_query_protocol_number(const char *name, unsigned *ret_number)
 {
     for (size_t i = 0; i < PROTOCOLS; i++) {
         if (strcmp(protocols[i].name, name) == 0) {
@@ -31,7 +31,7 @@ int pd_protocol_number(const char *name, unsigned *ret_number)
     return -PD_E_NOT_FOUND;
 }
 
-const char *pd_protocol_name(unsigned number)
+const char *pd_query_protocol_name(unsigned number)
 {
     for (size_t i = 0; i < PROTOCOLS; i++) {
         if (protocols[i].number == number) {

@@ -7,9 +7,9 @@
  * Thread safe. */
 
 /* Number of a lower-case name. 0 or -PD_E_NOT_FOUND. */
-int pd_protocol_number(const char *name, unsigned *ret_number);
+int pd_query_protocol_number(const char *name, unsigned *ret_number);
 
 /* Name of a number, or NULL. Static storage. */
-const char *pd_protocol_name(unsigned number);
+const char *pd_query_protocol_name(unsigned number);
 
 #endif

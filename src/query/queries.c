@@ -164,7 +164,7 @@ static const struct pd_question_call calls[PD_QUERY_COUNT] = {
 };
 
 // clang-format off
-const struct pd_question pd_question_queries[PD_QUERY_COUNT] = {
+const struct pd_question pd_query_question_queries[PD_QUERY_COUNT] = {
 #define X(id, text, words)                              \
     [PD_QUERY_##id] = {.name = text,                    \
                        .help = words,                   \

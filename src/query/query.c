@@ -127,7 +127,7 @@ static const char *set_protocol(struct pd_query *query, const char *value)
     if (is_wildcard(value)) {
         return NULL;
     }
-    if (pd_protocol_number(value, &named) == 0) {
+    if (pd_query_protocol_number(value, &named) == 0) {
         number = named;
     } else if (pd_query_number(value, UINT8_MAX, &number) != 0) {
         return "a number from 0 to 255, a name such as tcp, or *";
@@ -254,11 +254,11 @@ static const char *set_param(struct pd_query *query, enum pd_query_param_id id, 
     case PD_QUERY_PARAM_BY: return set_by(query, value);
     case PD_QUERY_PARAM_BIN_BYTES: return set_bin_bytes(query, value);
     case PD_QUERY_PARAM_OF: return set_of(query, value);
-    case PD_QUERY_PARAM_MAX_HOPS: return pd_conformance_set_max_hops(&query->rules, value);
-    case PD_QUERY_PARAM_AVOID: return pd_conformance_set_switches(&query->rules.avoid, value);
+    case PD_QUERY_PARAM_MAX_HOPS: return pd_query_conformance_set_max_hops(&query->rules, value);
+    case PD_QUERY_PARAM_AVOID: return pd_query_conformance_set_switches(&query->rules.avoid, value);
     case PD_QUERY_PARAM_MUST_PASS:
-        return pd_conformance_set_switches(&query->rules.must_pass, value);
-    case PD_QUERY_PARAM_ALLOW: return pd_conformance_set_allow(&query->rules, value);
+        return pd_query_conformance_set_switches(&query->rules.must_pass, value);
+    case PD_QUERY_PARAM_ALLOW: return pd_query_conformance_set_allow(&query->rules, value);
     case PD_QUERY_PARAM_LIVE: return set_live(query, value);
     case PD_QUERY_PARAM_COUNT: break;
     }
@@ -354,7 +354,7 @@ int pd_query_finish(struct pd_query *query, struct pd_error *error)
     if (err) {
         return err;
     }
-    if (query->name == PD_QUERY_CONFORMANCE && !pd_conformance_judges_paths(query) &&
+    if (query->name == PD_QUERY_CONFORMANCE && !pd_query_conformance_judges_paths(query) &&
         !query->rules.allow_len) {
         return pd_fail(error, -PD_E_VALUE,
                        "max_hops: is missing; conformance needs it, avoid, must_pass or allow");

@@ -179,8 +179,9 @@ int pd_query_finish(struct pd_query *query, struct pd_error *error);
  * the query has no rules. Whether the query's filter wants the record is not looked at
  * (pd_tib_filter_matches). A trajectory that fits no path has no switches to judge: it can break
  * `allow` alone; the answer counts those under "infeasible", the agent alarms them as such. */
-unsigned pd_conformance_check(const struct pd_query *query, const struct pd_tib_record *record);
-const char *pd_conformance_rule_text(enum pd_conformance_rule rule);
+unsigned pd_query_conformance_check(const struct pd_query *query,
+                                    const struct pd_tib_record *record);
+const char *pd_query_conformance_rule_text(enum pd_conformance_rule rule);
 
 /* The filter, pointing to the path and token of `query` wherever that was copied to. */
 struct pd_tib_filter pd_query_filter(const struct pd_query *query);

@@ -17,16 +17,16 @@ PD_EXTENSION_QUESTION(X)
 #undef X
 
 // clang-format off
-const struct pd_question *const pd_questions[] = {
-#define X(id, name, help) &pd_question_queries[PD_QUERY_##id],
+const struct pd_question *const pd_query_questions[] = {
+#define X(id, name, help) &pd_query_question_queries[PD_QUERY_##id],
     PD_QUERIES(X)
 #undef X
-    &pd_question_poor,
-    &pd_question_suffering,
-    &pd_question_path_sums,
-    &pd_question_program,
-    &pd_question_traces,
-    &pd_question_telemetry,
+    &pd_query_question_poor,
+    &pd_query_question_suffering,
+    &pd_query_question_path_sums,
+    &pd_query_question_program,
+    &pd_query_question_traces,
+    &pd_query_question_telemetry,
 #define X(symbol) &(symbol),
     PD_EXTENSION_QUESTION(X)
 #undef X
@@ -36,32 +36,32 @@ const struct pd_question *const pd_questions[] = {
 
 #define X(symbol) +1
 const size_t pd_questions_own =
-    sizeof pd_questions / sizeof(void *) - 1 - (0 PD_EXTENSION_QUESTION(X));
+    sizeof pd_query_questions / sizeof(void *) - 1 - (0 PD_EXTENSION_QUESTION(X));
 #undef X
 
-const struct pd_question *pd_question_find(const char *name)
+const struct pd_question *pd_query_question_find(const char *name)
 {
-    for (size_t i = 0; pd_questions[i]; i++) {
-        if (!pd_questions[i]->member && !strcmp(pd_questions[i]->name, name)) {
-            return pd_questions[i];
+    for (size_t i = 0; pd_query_questions[i]; i++) {
+        if (!pd_query_questions[i]->member && !strcmp(pd_query_questions[i]->name, name)) {
+            return pd_query_questions[i];
         }
     }
     return NULL;
 }
 
-const struct pd_question *pd_question_called(const char *call)
+const struct pd_question *pd_query_question_called(const char *call)
 {
-    for (size_t i = 0; pd_questions[i]; i++) {
-        const struct pd_question_call *known = pd_questions[i]->call;
+    for (size_t i = 0; pd_query_questions[i]; i++) {
+        const struct pd_question_call *known = pd_query_questions[i]->call;
 
         if (known && known->name && !strcmp(known->name, call)) {
-            return pd_questions[i];
+            return pd_query_questions[i];
         }
     }
     return NULL;
 }
 
-bool pd_question_takes(const struct pd_question *question, const char *name)
+bool pd_query_question_takes(const struct pd_question *question, const char *name)
 {
     const struct pd_question_param *param = question->params;
 
@@ -71,8 +71,8 @@ bool pd_question_takes(const struct pd_question *question, const char *name)
     return param && param->name && (!param->takers || param->takers >> question->place & 1);
 }
 
-struct pd_question_size pd_question_size(const struct pd_document *document,
-                                         const struct pd_topology *topology)
+struct pd_question_size pd_query_question_size(const struct pd_document *document,
+                                               const struct pd_topology *topology)
 {
     struct pd_question_size size = {.groups = document->question->groups, .groups_max = UINT64_MAX};
 
@@ -82,12 +82,12 @@ struct pd_question_size pd_question_size(const struct pd_document *document,
     return size;
 }
 
-int pd_question_wrong(struct pd_error *error, const char *what)
+int pd_query_question_wrong(struct pd_error *error, const char *what)
 {
     return pd_fail(error, -PD_E_VALUE, "its answer has %s", what);
 }
 
-int pd_question_number(const json_t *object, const char *name, uint64_t *ret_number)
+int pd_query_question_number(const json_t *object, const char *name, uint64_t *ret_number)
 {
     const json_t *number = json_object_get(object, name);
 

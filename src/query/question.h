@@ -153,26 +153,27 @@ struct pd_question {
     void (*end)(struct pd_question_run *run); /* NULL: nothing to do; after begin() failed, too */
 };
 
-extern const struct pd_question *const pd_questions[]; /* ends with NULL */
+extern const struct pd_question *const pd_query_questions[]; /* ends with NULL */
 /* So many of them, the first ones, are described in docs/api; the others come from extensions. */
 extern const size_t pd_questions_own;
 
 /* NULL when there is none of this call. */
-const struct pd_question *pd_question_called(const char *call);
+const struct pd_question *pd_query_question_called(const char *call);
 /* NULL when there is none of this name, or it is not asked by its name. */
-const struct pd_question *pd_question_find(const char *name);
+const struct pd_question *pd_query_question_find(const char *name);
 /* Of these parameters, does this entry take the one of this name? */
-bool pd_question_takes(const struct pd_question *question, const char *name);
+bool pd_query_question_takes(const struct pd_question *question, const char *name);
 
-struct pd_question_size pd_question_size(const struct pd_document *document,
-                                         const struct pd_topology *topology);
+struct pd_question_size pd_query_question_size(const struct pd_document *document,
+                                               const struct pd_topology *topology);
 
 /* "its answer has WHAT": for check. */
-int pd_question_wrong(struct pd_error *error, const char *what);
+int pd_query_question_wrong(struct pd_error *error, const char *what);
 /* A number from 0 to PD_TIB_SUM_MAX. -PD_E_VALUE. */
-int pd_question_number(const json_t *object, const char *name, uint64_t *ret_number);
+int pd_query_question_number(const json_t *object, const char *name, uint64_t *ret_number);
 
 /* The queries over records (queries.c), and programs (program.c). */
-extern const struct pd_question pd_question_queries[PD_QUERY_COUNT], pd_question_program;
+extern const struct pd_question pd_query_question_queries[PD_QUERY_COUNT],
+    pd_query_question_program;
 
 #endif

@@ -13,7 +13,7 @@
 #include "query/partial.h"
 #include "tib/tib.h"
 
-int pd_run_fail(const struct pd_query *query, int err, struct pd_error *error)
+int pd_query_run_fail(const struct pd_query *query, int err, struct pd_error *error)
 {
     const char *name = pd_query_name_text(query->name);
     if (err == -PD_E_TOO_LARGE) {
@@ -30,10 +30,10 @@ int pd_run_fail(const struct pd_query *query, int err, struct pd_error *error)
 
 /* ---- what the store is asked ---- */
 
-int pd_run_visit(const struct pd_query *query, const struct pd_query_plan *plan,
-                 const struct pd_run_store *store, bool ordered,
-                 int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
-                 void *context, bool *complete)
+int pd_query_run_visit(const struct pd_query *query, const struct pd_query_plan *plan,
+                       const struct pd_run_store *store, bool ordered,
+                       int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
+                       void *context, bool *complete)
 {
     const struct pd_tib_filter filter = pd_query_filter(query);
     bool cut = plan->kind != PD_PLAN_SUMS && plan->top && (ordered || plan->prunable);
@@ -58,7 +58,7 @@ static int collect_all(void *context, const struct pd_tib_record *groups, size_t
 {
     int error = 0;
     for (size_t i = 0; i < n && !error; i++) {
-        error = pd_collect_local(context, &groups[i]);
+        error = pd_query_collect_local(context, &groups[i]);
     }
     return error;
 }
@@ -86,13 +86,13 @@ static struct run *run_new(const struct pd_query *query, const struct pd_run_sto
     run->store = *store;
     run->complete = true;
     run->budget.left_bytes = query->memory_bytes;
-    pd_collect_init(&run->collect, query);
+    pd_query_collect_init(&run->collect, query);
     return run;
 }
 
 static void run_free(struct run *run)
 {
-    pd_collect_done(&run->collect);
+    pd_query_collect_done(&run->collect);
     free(run);
 }
 
@@ -112,11 +112,12 @@ static int give_items(struct run *run, bool ordered)
 {
     const struct pd_query_plan *plan = &run->collect.plan;
     if (plan->kind <= PD_PLAN_RECORDS && plan->local_by == plan->by) {
-        return pd_run_visit(run->query, plan, &run->store, ordered, give_all, run, &run->complete);
+        return pd_query_run_visit(run->query, plan, &run->store, ordered, give_all, run,
+                                  &run->complete);
     }
-    int error = pd_run_visit(run->query, plan, &run->store, false, collect_all, &run->collect,
-                             &run->complete);
-    return error ? error : pd_collect_give(&run->collect, ordered, &run->items);
+    int error = pd_query_run_visit(run->query, plan, &run->store, false, collect_all, &run->collect,
+                                   &run->complete);
+    return error ? error : pd_query_collect_give(&run->collect, ordered, &run->items);
 }
 
 /* ---- the answer ---- */
@@ -166,13 +167,13 @@ int pd_query_run_as(const struct pd_query *query, enum pd_query_form form,
 {
     struct run *run = run_new(query, &(struct pd_run_store){snapshot, live, live_len});
     if (!run) {
-        return pd_run_fail(query, -ENOMEM, error);
+        return pd_query_run_fail(query, -ENOMEM, error);
     }
     run->items = (struct pd_items){&run->answer, pd_query_answer_group, pd_query_answer_sums};
     pd_query_answer_begin(&run->answer, query, form, &run->budget, sink);
     int err = answer(run, ret_complete);
     if (err && !run->answer.out.error) { /* else the sink knows why it stopped */
-        pd_run_fail(query, err, error);
+        pd_query_run_fail(query, err, error);
     }
     pd_query_answer_done(&run->answer);
     run_free(run);
@@ -204,7 +205,7 @@ static int give_sums(void *context, const struct pd_query_sums *sums)
     return pass_on(giving, err, sums->bytes, sums->pkts);
 }
 
-struct pd_items pd_run_noted(struct pd_run_giving *giving)
+struct pd_items pd_query_run_noted(struct pd_run_giving *giving)
 {
     return (struct pd_items){giving, give_group, give_sums};
 }
@@ -217,14 +218,14 @@ int pd_query_run_items(const struct pd_query *query, struct pd_tib_snapshot *sna
     struct run *run = run_new(query, &(struct pd_run_store){snapshot, live, live_len});
 
     if (!run) {
-        return pd_run_fail(query, -ENOMEM, error);
+        return pd_query_run_fail(query, -ENOMEM, error);
     }
-    run->items = pd_run_noted(&giving);
+    run->items = pd_query_run_noted(&giving);
     int err = give_items(run, true);
     if (!err) {
         *ret_complete = run->complete && run->collect.complete && !giving.capped;
     } else if (!giving.stopped) {
-        pd_run_fail(query, err, error);
+        pd_query_run_fail(query, err, error);
     }
     run_free(run);
     return err;
@@ -241,7 +242,7 @@ static int write_partial(struct run *run, struct pd_partial_writer *writer, uint
     }
     end.complete = run->complete && run->collect.complete;
     end.critical_us = (pd_clock_thread_ns() - begun_ns) / PD_NS_PER_US;
-    return pd_partial_finish(writer, &end);
+    return pd_query_partial_finish(writer, &end);
 }
 
 int pd_query_run_partial(const struct pd_query *query, struct pd_tib_snapshot *snapshot,
@@ -255,18 +256,18 @@ int pd_query_run_partial(const struct pd_query *query, struct pd_tib_snapshot *s
         return err;
     }
     struct run *run = run_new(query, &(struct pd_run_store){snapshot, live, live_len});
-    err = run ? pd_partial_begin(sink, &run->budget, &writer) : -ENOMEM;
+    err = run ? pd_query_partial_begin(sink, &run->budget, &writer) : -ENOMEM;
     if (!err) {
-        run->items = pd_partial_items(writer);
+        run->items = pd_query_partial_items(writer);
         err = write_partial(run, writer, begun_ns);
     }
-    if (err && (!writer || !pd_partial_stopped(writer))) {
-        pd_run_fail(query, err, error);
+    if (err && (!writer || !pd_query_partial_stopped(writer))) {
+        pd_query_run_fail(query, err, error);
     }
     if (!err) {
         *ret_complete = run->complete && run->collect.complete;
     }
-    pd_partial_writer_free(writer);
+    pd_query_partial_writer_free(writer);
     if (run) {
         run_free(run);
     }

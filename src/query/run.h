@@ -16,10 +16,10 @@ struct pd_run_store {
 /* Gives the groups that the store has for this query to `visit`. `ordered`: as the answer wants
  * them; where not, they come in any order and are cut to the first k only where these are all it
  * takes. *complete becomes false where the store is damaged. Errors as of pd_tib_group. */
-int pd_run_visit(const struct pd_query *query, const struct pd_query_plan *plan,
-                 const struct pd_run_store *store, bool ordered,
-                 int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
-                 void *context, bool *complete);
+int pd_query_run_visit(const struct pd_query *query, const struct pd_query_plan *plan,
+                       const struct pd_run_store *store, bool ordered,
+                       int (*visit)(void *context, const struct pd_tib_record *groups, size_t n),
+                       void *context, bool *complete);
 
 /* Passes items on and notes sums that are at their end. */
 struct pd_run_giving {
@@ -27,9 +27,9 @@ struct pd_run_giving {
     bool capped;
     bool stopped; /* by who got them */
 };
-struct pd_items pd_run_noted(struct pd_run_giving *giving);
+struct pd_items pd_query_run_noted(struct pd_run_giving *giving);
 
 /* Puts the failure into words and returns its code. */
-int pd_run_fail(const struct pd_query *query, int err, struct pd_error *error);
+int pd_query_run_fail(const struct pd_query *query, int err, struct pd_error *error);
 
 #endif

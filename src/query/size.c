@@ -19,7 +19,7 @@ static uint64_t count_racks(const struct pd_topology *topology)
     uint64_t racks = 0;
 
     for (uint32_t i = 0; i < topology->switches_len; i++) {
-        racks += pd_role_is_tor(topology->switches[i].role);
+        racks += pd_topology_role_is_tor(topology->switches[i].role);
     }
     return racks;
 }

@@ -66,8 +66,8 @@ static json_t *short_row(const json_t *poor)
     struct pd_flow_id flow;
     json_t *row = NULL;
 
-    if (!pd_flow_id_read(json_object_get(poor, "flow_id"), &flow, NULL)) {
-        row = pd_flow_row_json(&flow);
+    if (!pd_query_flow_id_read(json_object_get(poor, "flow_id"), &flow, NULL)) {
+        row = pd_query_flow_row_json(&flow);
     }
     if (row && (json_array_append(row, (json_t *)(uintptr_t)total) ||
                 json_array_append(row, (json_t *)(uintptr_t)(recent ? recent : total)) ||
@@ -117,12 +117,13 @@ static bool is_row(const json_t *row, const struct pd_question_hosts *hosts)
     uint64_t number, host = hosts->host;
     struct pd_flow_id flow;
 
-    return (len == PD_SUFFERING_LEN ? pd_row_number(row, PD_SUFFERING_HOST, &host)
+    return (len == PD_SUFFERING_LEN ? pd_query_row_number(row, PD_SUFFERING_HOST, &host)
                                     : len == PD_SUFFERING_HOST && hosts->alone) &&
            host <= UINT32_MAX && hosts->knows(hosts->context, (uint32_t)host) &&
-           pd_flow_row_read(row, &flow) && pd_row_number(row, PD_SUFFERING_TOTAL, &number) &&
-           pd_row_number(row, PD_SUFFERING_RECENT, &number) &&
-           pd_row_number(row, PD_SUFFERING_SPARED, &number);
+           pd_query_flow_row_read(row, &flow) &&
+           pd_query_row_number(row, PD_SUFFERING_TOTAL, &number) &&
+           pd_query_row_number(row, PD_SUFFERING_RECENT, &number) &&
+           pd_query_row_number(row, PD_SUFFERING_SPARED, &number);
 }
 
 static int check(const struct pd_question_run *run, const json_t *answer,
@@ -135,18 +136,19 @@ static int check(const struct pd_question_run *run, const json_t *answer,
 
     (void)run;
     if (!json_is_array(flows) || json_array_size(flows) > FLOWS_MAX) {
-        return pd_question_wrong(error, "no list of flows");
+        return pd_query_question_wrong(error, "no list of flows");
     }
     if (!json_is_boolean(json_object_get(answer, "complete")) || !source || strlen(source) > 32 ||
-        pd_question_number(answer, "since_us", &number) ||
-        pd_question_number(answer, "forgotten", &number) ||
-        pd_question_number(answer, "left_out", &number)) {
-        return pd_question_wrong(error, "no source, since_us, forgotten, left_out and complete");
+        pd_query_question_number(answer, "since_us", &number) ||
+        pd_query_question_number(answer, "forgotten", &number) ||
+        pd_query_question_number(answer, "left_out", &number)) {
+        return pd_query_question_wrong(error,
+                                       "no source, since_us, forgotten, left_out and complete");
     }
     json_array_foreach((json_t *)(uintptr_t)flows, i, row)
     {
         if (!is_row(row, hosts)) {
-            return pd_question_wrong(error, "flows that are none of the hosts asked");
+            return pd_query_question_wrong(error, "flows that are none of the hosts asked");
         }
     }
     return 0;
@@ -168,7 +170,7 @@ static int merge(struct pd_question_run *run, uint32_t host, bool alone, json_t 
         flows = json_array();
         failed |= json_object_set_new(all, "flows", flows);
     }
-    pd_poor_merge_members(all, one);
+    pd_query_poor_merge_members(all, one);
     json_array_foreach(json_object_get(one, "flows"), i, row)
     {
         if (json_array_size(flows) >= FLOWS_MAX) {
@@ -180,7 +182,7 @@ static int merge(struct pd_question_run *run, uint32_t host, bool alone, json_t 
         }
         failed |= json_array_append(flows, row);
     }
-    pd_poor_leave_out(all, left_out);
+    pd_query_poor_leave_out(all, left_out);
     return failed ? pd_fail(error, -ENOMEM, "no memory for the answer") : 0;
 }
 
@@ -193,7 +195,7 @@ static const struct pd_question_param params[] = {
     {0},
 };
 
-const struct pd_question pd_question_suffering = {
+const struct pd_question pd_query_question_suffering = {
     .name = PD_SUFFERING_NAME,
     .help = "TCP connections of this host that sent packets again, in few words",
     .role = PD_ROLE_READ,
@@ -205,5 +207,5 @@ const struct pd_question pd_question_suffering = {
     .local = local,
     .check = check,
     .merge = merge,
-    .finish = pd_poor_finish,
+    .finish = pd_query_poor_finish,
 };

@@ -30,6 +30,6 @@ enum {
     PD_SUFFERING_LEN
 };
 
-extern const struct pd_question pd_question_suffering;
+extern const struct pd_question pd_query_question_suffering;
 
 #endif

@@ -152,7 +152,7 @@ static int read_one(const struct pd_question *question, struct args *args, const
     if (!text) {
         return pd_fail(error, -ENOMEM, "%.64s: no memory", name);
     }
-    if (!pd_question_takes(question, name)) {
+    if (!pd_query_question_takes(question, name)) {
         err = unknown(name, error);
     } else if (!text_of(value, text, PD_QUERY_TOKEN_BYTES)) {
         err = pd_fail(error, -PD_E_VALUE, "%.64s: expected a text or a number", name);
@@ -232,7 +232,7 @@ static int take_series(struct gathering *gathering, const struct pd_tib_record *
         key.flow = record->flow;
         key.path = path;
     }
-    int err = pd_telemetry_rows_add(gathering->rows, &key, series->bins, series->len);
+    int err = pd_query_telemetry_rows_add(gathering->rows, &key, series->bins, series->len);
     return err == -PD_E_FULL ? 0 : err;
 }
 
@@ -244,7 +244,7 @@ static int take_column(struct gathering *gathering, const struct pd_tib_record *
     int err = 0;
 
     if (pd_telemetry_column_open(extra->bytes, extra->len, &column)) {
-        pd_telemetry_rows_damaged(gathering->rows);
+        pd_query_telemetry_rows_damaged(gathering->rows);
         return 0;
     }
     series.name[0] = '\0';
@@ -294,7 +294,7 @@ static int no_memory(struct pd_error *error)
 static int local(struct pd_question_run *run, json_t **ret_answer, struct pd_error *error)
 {
     const struct args *args = run->document->asked;
-    struct gathering gathering = {args, pd_telemetry_rows_new()};
+    struct gathering gathering = {args, pd_query_telemetry_rows_new()};
     bool complete = true;
     char *token = NULL;
     int err =
@@ -302,16 +302,16 @@ static int local(struct pd_question_run *run, json_t **ret_answer, struct pd_err
     json_t *answer = NULL;
 
     if (!err && !complete) {
-        pd_telemetry_rows_damaged(gathering.rows);
+        pd_query_telemetry_rows_damaged(gathering.rows);
     }
     if (!err) {
-        answer = pd_telemetry_rows_json(gathering.rows, &args->quantiles);
+        answer = pd_query_telemetry_rows_json(gathering.rows, &args->quantiles);
         err = !answer || (token && json_object_set_new(answer, "token", json_string(token)))
                   ? no_memory(error)
                   : 0;
     }
     free(token);
-    pd_telemetry_rows_free(gathering.rows);
+    pd_query_telemetry_rows_free(gathering.rows);
     if (err) {
         json_decref(answer);
     } else {
@@ -332,12 +332,12 @@ static int check(const struct pd_question_run *run, const json_t *answer,
     (void)hosts;
     if (!json_is_array(rows) || json_array_size(rows) > PD_TELEMETRY_ROWS_MAX ||
         !json_is_boolean(json_object_get(answer, "complete"))) {
-        return pd_question_wrong(error, "no list of rows and \"complete\"");
+        return pd_query_question_wrong(error, "no list of rows and \"complete\"");
     }
     json_array_foreach((json_t *)(uintptr_t)rows, i, row)
     {
-        if (!pd_telemetry_row_valid(row)) {
-            return pd_question_wrong(error, "rows that are none");
+        if (!pd_query_telemetry_row_valid(row)) {
+            return pd_query_question_wrong(error, "rows that are none");
         }
     }
     return 0;
@@ -347,7 +347,7 @@ static int check(const struct pd_question_run *run, const json_t *answer,
 static struct pd_telemetry_rows *rows_of(struct pd_question_run *run)
 {
     if (!run->own) {
-        run->own = pd_telemetry_rows_new();
+        run->own = pd_query_telemetry_rows_new();
     }
     return run->own;
 }
@@ -366,12 +366,12 @@ static int merge(struct pd_question_run *run, uint32_t host, bool alone, json_t 
     }
     json_array_foreach(json_object_get(answer, "rows"), i, row)
     {
-        if (pd_telemetry_row_add(rows, row) == -ENOMEM) {
+        if (pd_query_telemetry_row_add(rows, row) == -ENOMEM) {
             return no_memory(error);
         }
     }
     if (!json_is_true(json_object_get(answer, "complete"))) {
-        pd_telemetry_rows_damaged(rows);
+        pd_query_telemetry_rows_damaged(rows);
     }
     return 0;
 }
@@ -380,7 +380,8 @@ static int finish(struct pd_question_run *run, struct pd_error *error)
 {
     const struct args *args = run->document->asked;
     const struct pd_telemetry_rows *rows = rows_of(run);
-    json_t *answer = rows ? pd_telemetry_rows_json(rows, args ? &args->quantiles : NULL) : NULL;
+    json_t *answer =
+        rows ? pd_query_telemetry_rows_json(rows, args ? &args->quantiles : NULL) : NULL;
     const int failed = !answer || json_object_update(run->all, answer);
 
     json_decref(answer);
@@ -389,7 +390,7 @@ static int finish(struct pd_question_run *run, struct pd_error *error)
 
 static void end(struct pd_question_run *run)
 {
-    pd_telemetry_rows_free(run->own);
+    pd_query_telemetry_rows_free(run->own);
     run->own = NULL;
 }
 
@@ -397,7 +398,7 @@ static void end(struct pd_question_run *run)
 
 static const struct pd_question_call call = {.name = "get_telemetry", .list = "rows"};
 
-const struct pd_question pd_question_telemetry = {
+const struct pd_question pd_query_question_telemetry = {
     .name = PD_TELEMETRY_QUESTION,
     .help = "what hops measured: quantiles by port, flow or both",
     .role = PD_ROLE_READ,

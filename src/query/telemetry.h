@@ -26,7 +26,7 @@
 #define PD_TELEMETRY_ROWS_MAX      65536u     /* of an answer; what is beyond is left out */
 #define PD_TELEMETRY_ROW_BINS_MAX  (1u << 22) /* of all rows together, likewise */
 
-extern const struct pd_question pd_question_telemetry;
+extern const struct pd_question pd_query_question_telemetry;
 
 /* ---- telemetry_rows.c: internal */
 
@@ -48,24 +48,25 @@ struct pd_telemetry_row_key {
 
 struct pd_telemetry_rows;
 
-struct pd_telemetry_rows *pd_telemetry_rows_new(void); /* NULL without memory */
-void pd_telemetry_rows_free(struct pd_telemetry_rows *rows);
+struct pd_telemetry_rows *pd_query_telemetry_rows_new(void); /* NULL without memory */
+void pd_query_telemetry_rows_free(struct pd_telemetry_rows *rows);
 
 /* 0; -PD_E_FULL: left out, and the answer will say so; -ENOMEM. */
-int pd_telemetry_rows_add(struct pd_telemetry_rows *rows, const struct pd_telemetry_row_key *key,
-                          const struct pd_telemetry_bin *bins, size_t len);
+int pd_query_telemetry_rows_add(struct pd_telemetry_rows *rows,
+                                const struct pd_telemetry_row_key *key,
+                                const struct pd_telemetry_bin *bins, size_t len);
 
 /* Is it a row as rows_json writes it? */
-bool pd_telemetry_row_valid(const json_t *row);
+bool pd_query_telemetry_row_valid(const json_t *row);
 /* Adds one. */
-int pd_telemetry_row_add(struct pd_telemetry_rows *rows, const json_t *row);
+int pd_query_telemetry_row_add(struct pd_telemetry_rows *rows, const json_t *row);
 
 /* Something could not be read or had no room. */
-void pd_telemetry_rows_damaged(struct pd_telemetry_rows *rows);
+void pd_query_telemetry_rows_damaged(struct pd_telemetry_rows *rows);
 
 /* {"rows","complete"}, rows by switch, to and flow; NULL without memory. `quantiles`: NULL, none.
  */
-json_t *pd_telemetry_rows_json(const struct pd_telemetry_rows *rows,
-                               const struct pd_telemetry_quantiles *quantiles);
+json_t *pd_query_telemetry_rows_json(const struct pd_telemetry_rows *rows,
+                                     const struct pd_telemetry_quantiles *quantiles);
 
 #endif

@@ -44,8 +44,8 @@ static bool is_of(const struct pd_path *path, struct pd_telemetry_column column)
     return true;
 }
 
-bool pd_rows_out_telemetry(struct pd_rows_out *out, const struct pd_path *path,
-                           const uint8_t *bytes, size_t len)
+bool pd_query_rows_out_telemetry(struct pd_rows_out *out, const struct pd_path *path,
+                                 const uint8_t *bytes, size_t len)
 {
     struct pd_telemetry_column column;
     struct pd_telemetry_series series;
@@ -91,8 +91,8 @@ static bool read_bins(const json_t *object, struct pd_telemetry_series *series)
     json_array_foreach((json_t *)(uintptr_t)values, i, pair)
     {
         struct pd_telemetry_bin *bin = &series->bins[i];
-        if (json_array_size(pair) != 2 || !pd_row_number(pair, 0, &bin->value) ||
-            !pd_row_number(pair, 1, &bin->count) || !bin->count ||
+        if (json_array_size(pair) != 2 || !pd_query_row_number(pair, 0, &bin->value) ||
+            !pd_query_row_number(pair, 1, &bin->count) || !bin->count ||
             (i && bin->value <= bin[-1].value)) {
             return false;
         }
@@ -111,10 +111,11 @@ static bool read_place(const json_t *object, const struct pd_path *path,
     if (!json_object_get(object, "hop")) {
         return json_object_size(object) == 2;
     }
-    if (json_object_size(object) != 5 || pd_member_number(object, "hop", 1, most, &hop, NULL) ||
-        pd_member_number(object, "switch", 1, UINT32_MAX, &sw, NULL) ||
-        pd_member_number(object, "to", 0, UINT32_MAX, &to, NULL) || sw != path->switches[hop - 1] ||
-        (hop < path->len && to != path->switches[hop])) {
+    if (json_object_size(object) != 5 ||
+        pd_query_member_number(object, "hop", 1, most, &hop, NULL) ||
+        pd_query_member_number(object, "switch", 1, UINT32_MAX, &sw, NULL) ||
+        pd_query_member_number(object, "to", 0, UINT32_MAX, &to, NULL) ||
+        sw != path->switches[hop - 1] || (hop < path->len && to != path->switches[hop])) {
         return false;
     }
     series->place = (uint32_t)hop;
@@ -140,8 +141,8 @@ static bool write_all(const json_t *list, const struct pd_path *path, uint32_t *
     return !writer->full;
 }
 
-int pd_telemetry_column_read(const json_t *list, const struct pd_path *path, uint8_t *ret_bytes,
-                             size_t *ret_len)
+int pd_query_telemetry_column_read(const json_t *list, const struct pd_path *path,
+                                   uint8_t *ret_bytes, size_t *ret_len)
 {
     struct pd_telemetry_writer writer;
     struct pd_telemetry_column column;

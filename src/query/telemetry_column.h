@@ -15,11 +15,11 @@
 
 /* Writes ,"telemetry":[…] of a column (telemetry/column.h). False, and nothing is written: it is
  * damaged, or not of this path. */
-bool pd_rows_out_telemetry(struct pd_rows_out *out, const struct pd_path *path,
-                           const uint8_t *bytes, size_t len);
+bool pd_query_rows_out_telemetry(struct pd_rows_out *out, const struct pd_path *path,
+                                 const uint8_t *bytes, size_t len);
 
 /* The column of such a list, at most PD_TELEMETRY_COLUMN_BYTES_MAX. -PD_E_VALUE: it is none. */
-int pd_telemetry_column_read(const json_t *list, const struct pd_path *path, uint8_t *ret_bytes,
-                             size_t *ret_len);
+int pd_query_telemetry_column_read(const json_t *list, const struct pd_path *path,
+                                   uint8_t *ret_bytes, size_t *ret_len);
 
 #endif

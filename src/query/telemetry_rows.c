@@ -25,7 +25,7 @@ struct pd_telemetry_rows {
 
 /* ---- life */
 
-struct pd_telemetry_rows *pd_telemetry_rows_new(void)
+struct pd_telemetry_rows *pd_query_telemetry_rows_new(void)
 {
     struct pd_telemetry_rows *rows = calloc(1, sizeof *rows);
 
@@ -40,7 +40,7 @@ struct pd_telemetry_rows *pd_telemetry_rows_new(void)
     return rows;
 }
 
-void pd_telemetry_rows_free(struct pd_telemetry_rows *rows)
+void pd_query_telemetry_rows_free(struct pd_telemetry_rows *rows)
 {
     for (uint32_t i = 0; rows && i < rows->len; i++) {
         pd_telemetry_bins_done(&rows->rows[i].bins);
@@ -53,7 +53,7 @@ void pd_telemetry_rows_free(struct pd_telemetry_rows *rows)
     free(rows);
 }
 
-void pd_telemetry_rows_damaged(struct pd_telemetry_rows *rows)
+void pd_query_telemetry_rows_damaged(struct pd_telemetry_rows *rows)
 {
     rows->damaged = true;
 }
@@ -150,8 +150,9 @@ static int add_row(struct pd_telemetry_rows *rows, const struct pd_telemetry_row
     return 0;
 }
 
-int pd_telemetry_rows_add(struct pd_telemetry_rows *rows, const struct pd_telemetry_row_key *key,
-                          const struct pd_telemetry_bin *bins, size_t len)
+int pd_query_telemetry_rows_add(struct pd_telemetry_rows *rows,
+                                const struct pd_telemetry_row_key *key,
+                                const struct pd_telemetry_bin *bins, size_t len)
 {
     const uint32_t known = *slot_of(rows, key);
     struct row *row = known ? &rows->rows[known - 1] : NULL;
@@ -196,8 +197,8 @@ static bool read_key(const json_t *row, struct pd_telemetry_row_key *ret_key,
                                              .path = path ? ret_path : NULL};
     return !flow == !path && read_id(row, "switch", &ret_key->sw) &&
            read_id(row, "to", &ret_key->to) && (ret_key->port || !ret_key->to) &&
-           (!flow || (!pd_flow_id_read(flow, &ret_key->flow, NULL) &&
-                      !pd_path_read(path, "path", ret_path, NULL)));
+           (!flow || (!pd_query_flow_id_read(flow, &ret_key->flow, NULL) &&
+                      !pd_query_path_read(path, "path", ret_path, NULL)));
 }
 
 static bool read_bins(const json_t *row, struct pd_telemetry_bin *ret_bins, size_t *ret_len)
@@ -212,8 +213,8 @@ static bool read_bins(const json_t *row, struct pd_telemetry_bin *ret_bins, size
     json_array_foreach((json_t *)(uintptr_t)values, i, pair)
     {
         struct pd_telemetry_bin *bin = &ret_bins[i];
-        if (json_array_size(pair) != 2 || !pd_row_number(pair, 0, &bin->value) ||
-            !pd_row_number(pair, 1, &bin->count) || !bin->count ||
+        if (json_array_size(pair) != 2 || !pd_query_row_number(pair, 0, &bin->value) ||
+            !pd_query_row_number(pair, 1, &bin->count) || !bin->count ||
             (i && bin->value <= bin[-1].value)) {
             return false;
         }
@@ -221,7 +222,7 @@ static bool read_bins(const json_t *row, struct pd_telemetry_bin *ret_bins, size
     return true;
 }
 
-bool pd_telemetry_row_valid(const json_t *row)
+bool pd_query_telemetry_row_valid(const json_t *row)
 {
     struct pd_telemetry_bin bins[PD_TELEMETRY_BINS_MOST];
     struct pd_telemetry_row_key key;
@@ -231,7 +232,7 @@ bool pd_telemetry_row_valid(const json_t *row)
     return json_is_object(row) && read_key(row, &key, &path) && read_bins(row, bins, &len);
 }
 
-int pd_telemetry_row_add(struct pd_telemetry_rows *rows, const json_t *row)
+int pd_query_telemetry_row_add(struct pd_telemetry_rows *rows, const json_t *row)
 {
     struct pd_telemetry_bin bins[PD_TELEMETRY_BINS_MOST];
     struct pd_telemetry_row_key key;
@@ -241,7 +242,7 @@ int pd_telemetry_row_add(struct pd_telemetry_rows *rows, const json_t *row)
     if (!read_key(row, &key, &path) || !read_bins(row, bins, &len)) {
         return -PD_E_VALUE;
     }
-    return pd_telemetry_rows_add(rows, &key, bins, len);
+    return pd_query_telemetry_rows_add(rows, &key, bins, len);
 }
 
 /* ---- to JSON */
@@ -257,10 +258,10 @@ static int set_key(json_t *json, const struct pd_telemetry_row_key *key)
         failed |= json_object_set_new(json, "to", json_integer(key->to));
     }
     if (key->has_flow) {
-        failed |= json_object_set_new(json, "flow_id", pd_flow_id_json(&key->flow));
+        failed |= json_object_set_new(json, "flow_id", pd_query_flow_id_json(&key->flow));
     }
     if (key->path) {
-        failed |= json_object_set_new(json, "path", pd_path_json(key->path));
+        failed |= json_object_set_new(json, "path", pd_query_path_json(key->path));
     }
     return failed;
 }
@@ -329,8 +330,8 @@ static int by_key(const void *a, const void *b)
     return compare(&(*(const struct row *const *)a)->key, &(*(const struct row *const *)b)->key);
 }
 
-json_t *pd_telemetry_rows_json(const struct pd_telemetry_rows *rows,
-                               const struct pd_telemetry_quantiles *quantiles)
+json_t *pd_query_telemetry_rows_json(const struct pd_telemetry_rows *rows,
+                                     const struct pd_telemetry_quantiles *quantiles)
 {
     const struct row **order = calloc(rows->len + 1, sizeof(void *));
     json_t *list = json_array();

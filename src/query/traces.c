@@ -39,7 +39,7 @@ static int read_one(const struct pd_question *entry, struct pd_query *query, con
     const char *text = json_string_value(value);
     char room[32];
 
-    if (!pd_question_takes(entry, name)) {
+    if (!pd_query_question_takes(entry, name)) {
         pd_fail(error, -PD_E_UNKNOWN_KEY, "%.64s: unknown parameter of " PD_TRACES_NAME, name);
         if (error) {
             pd_printable(error->text);
@@ -106,7 +106,7 @@ static json_t *path_json(const struct pd_path *path)
     return array;
 }
 
-json_t *pd_trace_json(const struct pd_trace *trace)
+json_t *pd_query_trace_json(const struct pd_trace *trace)
 {
     char dip[PD_ADDR_TEXT_BYTES];
     json_t *hops = json_array();
@@ -118,7 +118,7 @@ json_t *pd_trace_json(const struct pd_trace *trace)
         }
     }
     return json_pack("{s:o, s:s, s:i, s:o, s:b, s:b, s:I, s:I, s:I, s:I, s:i, s:I, s:o}", "flow_id",
-                     pd_flow_id_json(&trace->flow), "dip",
+                     pd_query_flow_id_json(&trace->flow), "dip",
                      pd_addr_format(&trace->dip, trace->flow.ip_version, dip), "dip_port",
                      (int)trace->dip_port, "path", path_json(&trace->way.path), "reached",
                      (int)trace->way.reached, "consistent", (int)trace->way.consistent, "time_us",
@@ -128,7 +128,7 @@ json_t *pd_trace_json(const struct pd_trace *trace)
                      "flow_label", (json_int_t)trace->flow_label, "hops", hops);
 }
 
-int pd_trace_of_record(const struct pd_tib_record *record, struct pd_trace *ret_trace)
+int pd_query_trace_of_record(const struct pd_tib_record *record, struct pd_trace *ret_trace)
 {
     struct pd_tib_extra extra;
     uint32_t at = 0;
@@ -159,9 +159,9 @@ static int take(void *context, const struct pd_tib_record *records, size_t n)
 
     for (size_t i = 0; i < n; i++) {
         if (json_array_size(gathered->rows) == TRACES_MAX ||
-            pd_trace_of_record(&records[i], gathered->trace)) {
+            pd_query_trace_of_record(&records[i], gathered->trace)) {
             gathered->complete = false;
-        } else if (json_array_append_new(gathered->rows, pd_trace_json(gathered->trace))) {
+        } else if (json_array_append_new(gathered->rows, pd_query_trace_json(gathered->trace))) {
             return -ENOMEM;
         }
     }
@@ -223,15 +223,15 @@ static bool is_trace(const json_t *trace, const struct pd_question_hosts *hosts)
     const json_t *told = json_object_get(trace, "host");
     struct pd_flow_id flow;
 
-    return (told ? !pd_question_number(trace, "host", &host) : hosts->alone) &&
+    return (told ? !pd_query_question_number(trace, "host", &host) : hosts->alone) &&
            host <= UINT32_MAX && hosts->knows(hosts->context, (uint32_t)host) &&
-           !pd_flow_id_read(json_object_get(trace, "flow_id"), &flow, NULL) &&
+           !pd_query_flow_id_read(json_object_get(trace, "flow_id"), &flow, NULL) &&
            is_path(json_object_get(trace, "path")) &&
            json_is_boolean(json_object_get(trace, "reached")) &&
            json_is_array(json_object_get(trace, "hops")) &&
-           !pd_question_number(trace, "time_us", &number) &&
-           !pd_question_number(trace, "epoch_us", &number) &&
-           !pd_question_number(trace, "retransmissions", &number);
+           !pd_query_question_number(trace, "time_us", &number) &&
+           !pd_query_question_number(trace, "epoch_us", &number) &&
+           !pd_query_question_number(trace, "retransmissions", &number);
 }
 
 static int check(const struct pd_question_run *run, const json_t *answer,
@@ -242,15 +242,16 @@ static int check(const struct pd_question_run *run, const json_t *answer,
 
     (void)run;
     if (!json_is_array(traces) || json_array_size(traces) > TRACES_MAX) {
-        return pd_question_wrong(error, "no list of traces");
+        return pd_query_question_wrong(error, "no list of traces");
     }
     if (!json_is_boolean(json_object_get(answer, "complete"))) {
-        return pd_question_wrong(error, "no \"complete\"");
+        return pd_query_question_wrong(error, "no \"complete\"");
     }
     json_array_foreach((json_t *)(uintptr_t)traces, i, trace)
     {
         if (!is_trace(trace, hosts)) {
-            return pd_question_wrong(error, "traces that are none, or of none of the hosts asked");
+            return pd_query_question_wrong(error,
+                                           "traces that are none, or of none of the hosts asked");
         }
     }
     return 0;
@@ -302,7 +303,7 @@ static int finish(struct pd_question_run *run, struct pd_error *error)
     return failed ? pd_fail(error, -ENOMEM, "no memory for the answer") : 0;
 }
 
-const struct pd_question pd_question_traces = {
+const struct pd_question pd_query_question_traces = {
     .name = PD_TRACES_NAME,
     .help = "flows of this host that suffered, and the way that each took",
     .role = PD_ROLE_READ,

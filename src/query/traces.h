@@ -15,12 +15,12 @@
 
 #define PD_TRACES_NAME "getTraces"
 
-extern const struct pd_question pd_question_traces;
+extern const struct pd_question pd_query_question_traces;
 
 /* As a row of the answer; NULL without memory. */
-json_t *pd_trace_json(const struct pd_trace *trace);
+json_t *pd_query_trace_json(const struct pd_trace *trace);
 
 /* The trace of a record. -PD_E_NOT_FOUND: it has none; -PD_E_CORRUPT. */
-int pd_trace_of_record(const struct pd_tib_record *record, struct pd_trace *ret_trace);
+int pd_query_trace_of_record(const struct pd_tib_record *record, struct pd_trace *ret_trace);
 
 #endif

@@ -16,24 +16,24 @@ static int feed_all(struct pd_partial_reader *reader, const struct pd_partial_so
         if (len <= 0) {
             return (int)len;
         }
-        int error = pd_partial_feed(reader, piece, (size_t)len);
+        int error = pd_query_partial_feed(reader, piece, (size_t)len);
         if (error) {
             return error;
         }
     }
 }
 
-int pd_partial_read_all(const struct pd_partial_source *source,
-                        const struct pd_partial_handler *handler, struct pd_tib_budget *budget,
-                        struct pd_partial_end *ret_end)
+int pd_query_partial_read_all(const struct pd_partial_source *source,
+                              const struct pd_partial_handler *handler,
+                              struct pd_tib_budget *budget, struct pd_partial_end *ret_end)
 {
-    struct pd_partial_reader *reader = pd_partial_reader_new(handler, budget);
+    struct pd_partial_reader *reader = pd_query_partial_reader_new(handler, budget);
     if (!reader) {
         return -ENOMEM;
     }
     int error = feed_all(reader, source);
-    error = error ? error : pd_partial_ended(reader, ret_end);
-    pd_partial_reader_free(reader);
+    error = error ? error : pd_query_partial_ended(reader, ret_end);
+    pd_query_partial_reader_free(reader);
     return error;
 }
 
@@ -97,14 +97,14 @@ static int check_hosts(struct verify *verify, const struct pd_partial_end *end)
     return 0;
 }
 
-int pd_partial_verify(const struct pd_query *query, const struct pd_partial_source *source,
-                      struct pd_partial_end *ret_end, struct pd_error *error)
+int pd_query_partial_verify(const struct pd_query *query, const struct pd_partial_source *source,
+                            struct pd_partial_end *ret_end, struct pd_error *error)
 {
     struct verify verify = {.query = query, .source = source, .plan = pd_query_plan_of(query)};
     const struct pd_partial_handler handler = {&verify, on_group, on_sums, on_missing};
     struct pd_tib_budget budget = {query->memory_bytes};
     struct pd_partial_end end;
-    int err = pd_partial_read_all(source, &handler, &budget, &end);
+    int err = pd_query_partial_read_all(source, &handler, &budget, &end);
     err = err ? err : check_hosts(&verify, &end);
     if (err) {
         return pd_fail(error, err, "the partial result cannot be used: %s",

@@ -14,7 +14,7 @@ static const struct pd_mark_scheme *default_scheme(void)
     return pd_codec_schemes[0];
 }
 
-bool pd_way_has(const char *member)
+bool pd_query_way_has(const char *member)
 {
     static const char *const members[] = {"path", "mark", "origin", "state", "candidates"};
     bool found = false;
@@ -57,7 +57,7 @@ static const char *read_path(const json_t *array, bool gaps, struct pd_path *ret
     return NULL;
 }
 
-const char *pd_way_read_switches(const json_t *array, struct pd_path *ret_path)
+const char *pd_query_way_read_switches(const json_t *array, struct pd_path *ret_path)
 {
     return read_path(array, false, ret_path);
 }
@@ -188,8 +188,8 @@ static const char *read_ids(const json_t *object, struct pd_claim *claim, const 
     return NULL;
 }
 
-const char *pd_way_read(const json_t *object, struct pd_path *ret_path, struct pd_claim *ret_claim,
-                        const char **ret_member)
+const char *pd_query_way_read(const json_t *object, struct pd_path *ret_path,
+                              struct pd_claim *ret_claim, const char **ret_member)
 {
     struct pd_claim claim = {.path = ret_path};
     const char *expected = read_ids(object, &claim, ret_member);
@@ -234,7 +234,7 @@ static bool put_nothing(json_t *object, const struct pd_mark_scheme *scheme)
     return done;
 }
 
-bool pd_way_put_mark(json_t *object, const struct pd_mark *mark)
+bool pd_query_way_put_mark(json_t *object, const struct pd_mark *mark)
 {
     struct pd_mark_field fields[PD_MARK_FIELDS_MAX];
     size_t len = pd_codec_mark_fields(mark, fields);
@@ -246,7 +246,7 @@ bool pd_way_put_mark(json_t *object, const struct pd_mark *mark)
     return done;
 }
 
-const char *pd_way_mark_text(const struct pd_mark *mark, char text[PD_WAY_MARK_TEXT_BYTES])
+const char *pd_query_way_mark_text(const struct pd_mark *mark, char text[PD_WAY_MARK_TEXT_BYTES])
 {
     struct pd_mark_field fields[PD_MARK_FIELDS_MAX];
     size_t len = pd_codec_mark_fields(mark, fields), at = 0, room = PD_WAY_MARK_TEXT_BYTES;

@@ -234,8 +234,8 @@ static void tell(struct epochs *e, uint32_t src, uint32_t dst, uint64_t pkts,
                                     .protocol = 6,
                                     .ip_version = from->ip_versions[0]};
     if (flow->most) {
-        row->truth_from = pd_links_from_id(e->topology, flow->truth);
-        row->truth_to = pd_links_to_id(e->topology, flow->truth);
+        row->truth_from = pd_topology_links_from_id(e->topology, flow->truth);
+        row->truth_to = pd_topology_links_to_id(e->topology, flow->truth);
     }
     e->senders[e->rows_len++] = (struct pd_sim_sender){.flow = row->flow,
                                                        .host = src,
@@ -256,7 +256,7 @@ static void run_flow(struct epochs *e, uint32_t src)
     uint64_t pkts = between(e, e->scenario->epochs.pkts_per_flow);
     struct losing flow = {.left = pkts};
     uint32_t *nodes = e->nodes + e->rows_len * (e->longest + 1), len = 0;
-    cross(e, &flow, pd_links_reverse(pd_links_to_host(e->topology, own, src, NULL)));
+    cross(e, &flow, pd_links_reverse(pd_topology_links_to_host(e->topology, own, src, NULL)));
     for (uint32_t at = own;;) {
         nodes[len++] = e->topology->switches[at].id;
         e->totals.packet_hops += flow.left;
@@ -265,7 +265,7 @@ static void run_flow(struct epochs *e, uint32_t src)
         }
         cross(e, &flow, draw_next(e, at, rack, &at));
     }
-    cross(e, &flow, pd_links_to_host(e->topology, e->racks[rack], dst, NULL));
+    cross(e, &flow, pd_topology_links_to_host(e->topology, e->racks[rack], dst, NULL));
     tell(e, src, dst, pkts, &flow, len);
 }
 

@@ -95,7 +95,7 @@ static int read_link(const struct reader *reader)
 {
     const char *text = json_string_value(json_object_get(reader->object, "link"));
     uint32_t link = 0, len = 0;
-    int err = text ? pd_links_parse(reader->topology, text, &link, &len) : -PD_E_SYNTAX;
+    int err = text ? pd_topology_links_parse(reader->topology, text, &link, &len) : -PD_E_SYNTAX;
     if (err) {
         return err == -PD_E_SYNTAX ? FAIL(reader, "link: expected two IDs as in \"9-17\"")
                                    : FAIL(reader, "link: the topology has no link %.60s", text);

@@ -94,8 +94,8 @@ int pd_sim_history_visit(struct pd_sim_history *history, uint64_t from_us, uint6
 
     history->wanted = true;
     if (from_us < history->since_us && report) {
-        pd_report_lacks(report, "observations of before %.1f s are not kept",
-                        (double)history->since_us / 1e6);
+        pd_app_report_lacks(report, "observations of before %.1f s are not kept",
+                            (double)history->since_us / 1e6);
     }
     for (unsigned i = 0; !err && i < history->len; i++) {
         const struct pd_kept_period *kept =

@@ -364,7 +364,7 @@ void pd_sim_net_route(const struct pd_sim_net *net, uint32_t src_host, uint32_t 
     ret_route->links_len = 0;
     ret_route->share = 1;
     ret_route->links[ret_route->links_len++] =
-        pd_links_reverse(pd_links_to_host(topology, at, src_host, NULL));
+        pd_links_reverse(pd_topology_links_to_host(topology, at, src_host, NULL));
     ret_route->path.switches[ret_route->path.len++] = topology->switches[at].id;
     while (at != to && ret_route->links_len < PD_ROUTE_LINKS_MAX - 1) {
         const struct pd_switch *sw = &topology->switches[at];
@@ -374,5 +374,6 @@ void pd_sim_net_route(const struct pd_sim_net *net, uint32_t src_host, uint32_t 
         at = sw->neighbours[place].node;
         ret_route->path.switches[ret_route->path.len++] = topology->switches[at].id;
     }
-    ret_route->links[ret_route->links_len++] = pd_links_to_host(topology, to, dst_host, NULL);
+    ret_route->links[ret_route->links_len++] =
+        pd_topology_links_to_host(topology, to, dst_host, NULL);
 }

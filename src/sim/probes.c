@@ -123,7 +123,7 @@ static int make_way(const struct pd_sim_probes *probes, uint32_t src, uint32_t d
     }
     way.nodes[len] = topology->hosts[dst].id;
     for (uint32_t i = 0; i < len; i++) {
-        way.links[i] = pd_links_by_ids(topology, way.nodes[i], way.nodes[i + 1], NULL);
+        way.links[i] = pd_topology_links_by_ids(topology, way.nodes[i], way.nodes[i + 1], NULL);
     }
     *ret_way = way;
     return 0;

@@ -211,7 +211,7 @@ static int read_values(struct reader *reader, const struct pd_generator *generat
     bool good = json_is_object(one) && json_object_size(one) == len;
     json_object_foreach(one, key, member)
     {
-        uint32_t place = pd_generator_option(generator, key);
+        uint32_t place = pd_topology_generator_option(generator, key);
         json_int_t value = json_is_integer(member) ? json_integer_value(member) : -1;
         good &= place != PD_NONE && value >= 0 && value <= UINT32_MAX;
         if (good) {
@@ -229,7 +229,7 @@ static int read_generated(struct reader *reader, const json_t *given)
     uint32_t values[PD_GENERATOR_OPTIONS_MAX] = {0};
     void *first = json_object_iter((json_t *)(uintptr_t)given);
     const struct pd_generator *generator =
-        first ? pd_generator_find(json_object_iter_key(first)) : NULL;
+        first ? pd_topology_generator_find(json_object_iter_key(first)) : NULL;
     if (json_object_size(given) != 1 || !generator) {
         return FAIL(reader, "topology: expected a file name or a generator, as {\"fat_tree\":K}");
     }
@@ -237,7 +237,7 @@ static int read_generated(struct reader *reader, const json_t *given)
     if (err) {
         return err;
     }
-    err = pd_generate(generator, values, false, &reader->scenario.topology, reader->error);
+    err = pd_topology_generate(generator, values, false, &reader->scenario.topology, reader->error);
     return err ? pd_fail_within(reader->error, "topology") : 0;
 }
 

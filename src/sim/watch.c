@@ -85,12 +85,12 @@ static int run_app(struct run *run, double now_s, const json_t *alarm)
     struct pd_report report;
     json_t *json = NULL;
 
-    pd_report_init(&report);
+    pd_app_report_init(&report);
     int err = app->run(run->state, &call, &report, run->error);
-    if (!err && !(json = pd_report_json(&report, app->name))) {
+    if (!err && !(json = pd_app_report_json(&report, app->name))) {
         err = pd_fail(run->error, -ENOMEM, "no memory");
     }
-    pd_report_done(&report);
+    pd_app_report_done(&report);
     run->end.runs++;
     return err ? err : give(run, now_s, json);
 }

@@ -251,7 +251,7 @@ static int answer(struct pd_sim_app_world *world, const struct pd_document *docu
                   const bool *asked, const struct pd_items *items, json_t **ret_answer,
                   struct pd_error *error)
 {
-    const struct pd_query *query = pd_document_query(document);
+    const struct pd_query *query = pd_query_document_query(document);
     struct asking asking = {world, asked};
     const struct pd_question_host host = {.context = &asking,
                                           .tcp = ask_tcp,
@@ -273,7 +273,7 @@ static int rows(void *context, json_t *json, const struct pd_items *items, json_
     bool *asked = NULL;
     uint32_t len;
     json_t *given = NULL;
-    int err = pd_document_parse(json, others, &document, error);
+    int err = pd_query_document_parse(json, others, &document, error);
 
     if (err) {
         return err;
@@ -286,7 +286,7 @@ static int rows(void *context, json_t *json, const struct pd_items *items, json_
         err = pd_fail(error, -ENOMEM, "no memory");
     }
     free(asked);
-    pd_document_done(&document);
+    pd_query_document_done(&document);
     return err;
 }
 

@@ -44,7 +44,7 @@ static int give(const struct call *call, json_t *document)
     if (!document) {
         return fail(call, -ENOMEM, "no memory");
     }
-    pd_answer_json(call->answer, 200, JSON, document);
+    pd_http_answer_json(call->answer, 200, JSON, document);
     return 0;
 }
 
@@ -167,7 +167,7 @@ static int do_punts(const struct call *call)
     }
     call->answer->type = "application/x-ndjson";
     while (!err && (got = fread(block, 1, sizeof block, in))) {
-        err = pd_answer_write(call->answer, block, got);
+        err = pd_http_answer_write(call->answer, block, got);
     }
     fclose(in);
     return err ? fail(call, err, "the punts") : 0;
@@ -188,8 +188,8 @@ static int read_parameters(struct call *call, struct pd_target *target)
 {
     char name[32], value[32];
     int got;
-    while ((got = pd_target_next(target, name, sizeof name, value, sizeof value,
-                                 &call->problem->error)) > 0) {
+    while ((got = pd_http_target_next(target, name, sizeof name, value, sizeof value,
+                                      &call->problem->error)) > 0) {
         uint64_t *into = !strcmp(name, "from")    ? &call->from
                          : !strcmp(name, "count") ? &call->count
                                                   : NULL;
@@ -238,8 +238,8 @@ static int serve(struct pd_swx_process *process, struct call *call, const json_t
 {
     char path[400];
     struct pd_target target;
-    int err =
-        pd_target_path(&target, call->http->target, call->http->target_bytes, path, sizeof path);
+    int err = pd_http_target_path(&target, call->http->target, call->http->target_bytes, path,
+                                  sizeof path);
     err = err ? pd_fail(&call->problem->error, err, "the target cannot be read")
               : read_parameters(call, &target);
     if (err) {
@@ -262,8 +262,8 @@ static int answer_call(struct pd_swx_control *control, struct call *call)
         snprintf(call->problem->allow, sizeof call->problem->allow, "GET, HEAD, PUT");
         return pd_fail(&call->problem->error, -PD_E_METHOD, "%s is not allowed here", method);
     }
-    int err = call->put ? pd_body_json(call->http->body, call->http->body_bytes, &body,
-                                       &call->problem->error)
+    int err = call->put ? pd_http_body_json(call->http->body, call->http->body_bytes, &body,
+                                            &call->problem->error)
                         : 0;
     if (!err) {
         pd_swx_process_lock(control->process);
@@ -280,7 +280,7 @@ static void answer(void *context, const struct pd_http_request *request, struct 
     struct call call = {
         .http = request, .answer = answer, .problem = &problem, .count = NUMBERS_MAX};
     if (answer_call(context, &call)) {
-        pd_answer_problem(answer, &problem);
+        pd_http_answer_problem(answer, &problem);
     }
 }
 
@@ -301,7 +301,7 @@ int pd_swx_control_open(struct pd_swx_process *process, const char *address,
         .context = control, .answer = answer, .count = count, .body_max_bytes = BODY_BYTES_MAX};
     control->process = process;
     control->listener.fd = -1;
-    int err = pd_listen_open(address, &control->listener, error);
+    int err = pd_http_listen_open(address, &control->listener, error);
     if (!err && (err = pd_http_start(&service, &control->listener, &control->http))) {
         pd_fail(error, err, "control: %s: %s", address, pd_error_text(err));
     }
@@ -317,7 +317,7 @@ void pd_swx_control_close(struct pd_swx_control *control)
 {
     if (control) {
         pd_http_stop(control->http);
-        pd_listen_close(&control->listener);
+        pd_http_listen_close(&control->listener);
     }
     free(control);
 }

@@ -99,8 +99,8 @@ static int work(const char *file, const struct settings *settings)
     int err, status = EXIT_OK, stop_fd = -1;
     err = pd_swx_config_read(file, &config, &error);
     if (!err && !config.captures) { /* before DPDK starts threads, which would take the signals */
-        pd_signals_hold();
-        err = pd_signals_open(&stop_fd, &error);
+        pd_daemon_signals_hold();
+        err = pd_daemon_signals_open(&stop_fd, &error);
     }
     err = err ? err : pd_swx_process_open(&config, &process, &error);
     process.stop_fd = stop_fd;
@@ -108,7 +108,7 @@ static int work(const char *file, const struct settings *settings)
         err = pd_swx_control_open(&process, config.control, &control, &error);
     }
     if (!err) {
-        pd_notify("READY=1");
+        pd_daemon_notify("READY=1");
         err = pd_swx_process_run(&process);
         error.code = err;
     }

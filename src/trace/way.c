@@ -112,7 +112,7 @@ static uint32_t farthest(const struct pd_topology *topology, uint32_t from, uint
     for (uint32_t at = 0; at < len; at++) {
         const struct pd_switch *sw = &topology->switches[order[at]];
 
-        if (pd_switch_has_rack(sw)) {
+        if (pd_topology_switch_has_rack(sw)) {
             most = away[order[at]];
         }
         for (uint32_t i = 0; i < sw->switch_neighbours; i++) {
@@ -133,7 +133,7 @@ unsigned pd_trace_ttl_max(const struct pd_topology *topology)
     uint32_t most = away && order ? 0 : PD_PATH_MAX;
 
     for (uint32_t i = 0; away && order && i < topology->switches_len; i++) {
-        if (pd_switch_has_rack(&topology->switches[i])) {
+        if (pd_topology_switch_has_rack(&topology->switches[i])) {
             uint32_t hops = farthest(topology, i, away, order);
             most = hops > most ? hops : most;
         }

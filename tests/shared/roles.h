@@ -59,14 +59,15 @@ static void roles_check(const struct pd_route *route, enum pd_role role,
     snprintf(target, sizeof target, "%.*s%s%s%s", id ? (int)(id - route->path) : 200, route->path,
              id ? "999999" : "", id ? id + strlen("{id}") : "", form->query);
     request.target_bytes = strlen(target);
-    pd_answer_init(&answer);
+    pd_http_answer_init(&answer);
     answer_request(&request, &answer);
     if (wanted
             ? answer.http_status != wanted
             : answer.http_status == 401 || answer.http_status == 403 || answer.http_status == 200) {
-        fail_msg("%s %s as %s: %d", route->method, target, pd_role_id(role), answer.http_status);
+        fail_msg("%s %s as %s: %d", route->method, target, pd_http_role_id(role),
+                 answer.http_status);
     }
-    pd_answer_done(&answer);
+    pd_http_answer_done(&answer);
 }
 
 static void roles_check_all(const struct pd_route *routes, size_t len, roles_answer *answer_request)

@@ -15,7 +15,7 @@ static void count_path(const struct pd_link_window *window, const json_t *path, 
                        uint32_t number, uint32_t *last, float *values)
 {
     for (size_t i = 0; i + 1 < json_array_size(path); i++) {
-        uint32_t link = pd_links_by_ids(
+        uint32_t link = pd_topology_links_by_ids(
             window->world->topology, (uint32_t)json_integer_value(json_array_get(path, i)),
             (uint32_t)json_integer_value(json_array_get(path, i + 1)), NULL);
 

@@ -16,7 +16,7 @@ static void suspect(const struct pd_link_window *window, const char *text, float
 {
     uint32_t first, len;
 
-    if (!text || pd_links_parse(window->world->topology, text, &first, &len)) {
+    if (!text || pd_topology_links_parse(window->world->topology, text, &first, &len)) {
         return;
     }
     for (uint32_t i = 0; i < len; i++) {

@@ -379,7 +379,7 @@ static json_t *alarm_json(const struct pd_alarm *alarm)
         json_pack("{s:I, s:I, s:I, s:I, s:i}", "id", (json_int_t)alarm->id, "last_us",
                   (json_int_t)alarm->last_us, "count", (json_int_t)alarm->count, "suppressed",
                   (json_int_t)alarm->suppressed, "paths_left", (int)alarm->paths_left));
-    pd_way_put_mark(object, &alarm->mark);
+    pd_query_way_put_mark(object, &alarm->mark);
     return object;
 }
 

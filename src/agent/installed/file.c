@@ -68,7 +68,7 @@ static void load_queries(struct pd_installed *installed, const json_t *document)
 int pd_installed_load(struct pd_installed *installed, struct pd_error *error)
 {
     json_t *document = NULL;
-    int err = pd_state_read(installed->file, VERSION, FILE_MAX_BYTES, &document, error);
+    int err = pd_daemon_state_read(installed->file, VERSION, FILE_MAX_BYTES, &document, error);
 
     if (err == -PD_E_CORRUPT) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "no query is installed: %s", error->text);
@@ -91,7 +91,7 @@ static json_t *item_of(const struct pd_installed_query *query)
     json_t *item = json_pack("{s:I}", "id", (json_int_t)query->id);
 
     if (pd_installed_copy_members(item, query) ||
-        (query->stopped && json_object_set_new(item, "stopped", pd_text_json(query->error)))) {
+        (query->stopped && json_object_set_new(item, "stopped", pd_http_text_json(query->error)))) {
         json_decref(item);
         return NULL;
     }
@@ -114,7 +114,7 @@ int pd_installed_save(struct pd_installed *installed, struct pd_error *error)
     if (err || !document) {
         err = pd_fail(error, -ENOMEM, "%.200s: no memory", installed->file);
     } else {
-        err = pd_state_write(installed->file, document, error);
+        err = pd_daemon_state_write(installed->file, document, error);
     }
     json_decref(document);
     return err;

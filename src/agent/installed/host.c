@@ -17,7 +17,7 @@
 static int run_query(void *context, const struct pd_query *query, const struct pd_query_sink *sink,
                      struct pd_error *error)
 {
-    return pd_local_answer(context, query, PD_FORM_JSON, sink, NULL, error);
+    return pd_agent_local_answer(context, query, PD_FORM_JSON, sink, NULL, error);
 }
 
 /* Whoever may install may raise alarms. */
@@ -28,8 +28,8 @@ static int run_program(void *context, const char *by, const char *source, json_t
     const struct pd_program_host_caller caller = {
         .origin = PD_ALARM_ORIGIN_INSTALLED, .by = by, .may_alarm = true};
 
-    return pd_program_host_run(context, &caller, source, args, deadline_ns, ret_result, ret_alarms,
-                               error);
+    return pd_agent_program_host_run(context, &caller, source, args, deadline_ns, ret_result,
+                                     ret_alarms, error);
 }
 
 /* ---- conformance ---- */
@@ -46,12 +46,12 @@ static int judge(void *context, const struct pd_tib_record *groups, size_t n)
     int err = 0;
 
     for (size_t i = 0; i < n && !err; i++) {
-        unsigned broken = pd_conformance_check(search->query, &groups[i]);
+        unsigned broken = pd_query_conformance_check(search->query, &groups[i]);
 
         for (unsigned rule = 0; broken && rule < PD_CONFORMANCE_RULE_COUNT && !err; rule++) {
             if (broken & 1U << rule) {
                 err = search->found(search->context, &groups[i],
-                                    pd_conformance_rule_text((enum pd_conformance_rule)rule));
+                                    pd_query_conformance_rule_text((enum pd_conformance_rule)rule));
             }
         }
     }
@@ -78,7 +78,7 @@ static int find_violations(void *context, const struct pd_query *query, pd_insta
     struct search search = {query, found, found_context};
     struct pd_tib_filter filter = query->filter;
     struct pd_agent_snapshot *snapshot;
-    int err = pd_local_open(context, query, &snapshot, error);
+    int err = pd_agent_local_open(context, query, &snapshot, error);
 
     if (err) {
         return err;
@@ -104,7 +104,7 @@ static int scan_records(void *context, const struct pd_question_scan *scan,
                         int (*visit)(void *visitor, const struct pd_tib_record *records, size_t n),
                         void *visitor, bool *ret_complete, struct pd_error *error)
 {
-    return pd_local_scan(context, scan, visit, visitor, ret_complete, error);
+    return pd_agent_local_scan(context, scan, visit, visitor, ret_complete, error);
 }
 
 /* ---- alarms ---- */

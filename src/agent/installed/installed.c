@@ -53,7 +53,7 @@ static void changed(struct pd_installed *installed)
             wanted |= 1U << query->what.on;
         }
     }
-    pd_feed_want(&installed->feed, wanted);
+    pd_agent_feed_want(&installed->feed, wanted);
     atomic_store_explicit(&installed->hearing, hearing, memory_order_relaxed);
     atomic_fetch_add_explicit(&installed->generation, 1, memory_order_release);
     pthread_cond_broadcast(&installed->ready);
@@ -327,9 +327,9 @@ static int init(struct pd_installed *installed, const char *file, struct pd_mode
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&installed->ready, &attr);
     pthread_condattr_destroy(&attr);
-    installed->model = pd_model_hold(model);
+    installed->model = pd_agent_model_hold(model);
     installed->next_id = PD_INSTALLATION_OWN_IDS;
-    err = pd_feed_init(&installed->feed);
+    err = pd_agent_feed_init(&installed->feed);
     installed->file = strdup(file);
     if (!err && !installed->file) {
         err = -ENOMEM;
@@ -415,7 +415,7 @@ void pd_installed_stop(struct pd_installed *installed)
         return;
     }
     join_workers(installed, PD_INSTALLED_WORKERS);
-    pd_feed_wake(&installed->feed);
+    pd_agent_feed_wake(&installed->feed);
     pthread_join(installed->watcher, NULL);
     installed->started = false;
 }
@@ -428,8 +428,8 @@ void pd_installed_free(struct pd_installed *installed)
     for (size_t i = 0; i < installed->queries_len; i++) {
         pd_installed_let_go(installed->queries[i]);
     }
-    pd_feed_done(&installed->feed);
-    pd_model_free(installed->model);
+    pd_agent_feed_done(&installed->feed);
+    pd_agent_model_free(installed->model);
     pthread_cond_destroy(&installed->ready);
     pthread_mutex_destroy(&installed->lock);
     pthread_mutex_destroy(&installed->change);
@@ -448,8 +448,8 @@ void pd_installed_model(struct pd_installed *installed, struct pd_model *model)
 
     pthread_mutex_lock(&installed->lock);
     old = installed->model;
-    installed->model = pd_model_hold(model);
+    installed->model = pd_agent_model_hold(model);
     changed(installed);
     pthread_mutex_unlock(&installed->lock);
-    pd_model_free(old);
+    pd_agent_model_free(old);
 }

@@ -24,7 +24,7 @@ static json_t *query_json(const struct pd_installed_query *query)
     json_object_set_new(object, "last_us",
                         query->last_us ? json_integer((json_int_t)query->last_us) : json_null());
     json_object_set_new(object, "error",
-                        query->error[0] ? pd_text_json(query->error) : json_null());
+                        query->error[0] ? pd_http_text_json(query->error) : json_null());
     return object;
 }
 
@@ -58,7 +58,7 @@ int pd_installed_get(struct pd_installed *installed, uint64_t id, json_t **ret_q
     if (!query) {
         return -PD_E_NOT_FOUND;
     }
-    if (text && pd_body_json(text, strlen(text), &answer, NULL)) {
+    if (text && pd_http_body_json(text, strlen(text), &answer, NULL)) {
         answer = NULL;
     }
     json_object_set_new(object, "answer", answer ? answer : json_null());

@@ -22,7 +22,7 @@ void pd_installed_let_go(struct pd_installed_query *query)
         json_decref(query->pending[(query->pending_first + i) % PD_INSTALLED_PENDING_MAX].alarm);
     }
     pd_fleet_installation_done(&query->what);
-    pd_raised_free(query->raised);
+    pd_installed_raised_free(query->raised);
     free(query->pending);
     free(query->token);
     free(query->answer);
@@ -56,12 +56,12 @@ int pd_installed_copy_members(json_t *object, const struct pd_installed_query *q
 /* What it needs at work. */
 static int equip(struct pd_installed_query *query)
 {
-    const struct pd_query *records = pd_document_query(&query->what.document);
+    const struct pd_query *records = pd_query_document_query(&query->what.document);
     bool conformance = records && records->name == PD_QUERY_CONFORMANCE;
     bool on_records = !query->what.period_ms && query->what.on != PD_TRIGGER_ALARM;
 
     query->watched = conformance && on_records;
-    if (conformance && pd_raised_new(&query->raised)) {
+    if (conformance && pd_installed_raised_new(&query->raised)) {
         return -ENOMEM;
     }
     if (!query->what.period_ms && !query->watched) {

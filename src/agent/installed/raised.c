@@ -28,7 +28,7 @@ struct violation {
 };
 _Static_assert(sizeof(struct violation) == 16 + 40 + 8 + RULE_BYTES, "hashed as bytes");
 
-int pd_raised_new(struct pd_raised **ret_raised)
+int pd_installed_raised_new(struct pd_raised **ret_raised)
 {
     struct pd_raised *raised = calloc(1, sizeof *raised);
 
@@ -47,7 +47,7 @@ int pd_raised_new(struct pd_raised **ret_raised)
     return 0;
 }
 
-void pd_raised_free(struct pd_raised *raised)
+void pd_installed_raised_free(struct pd_raised *raised)
 {
     free(raised);
 }
@@ -80,7 +80,8 @@ static uint64_t key_of(const struct pd_raised *raised, const struct pd_tib_recor
     return key ? key : 1;
 }
 
-bool pd_raised_add(struct pd_raised *raised, const struct pd_tib_record *record, const char *rule)
+bool pd_installed_raised_add(struct pd_raised *raised, const struct pd_tib_record *record,
+                             const char *rule)
 {
     uint64_t key = key_of(raised, record, rule);
     size_t set = key % SETS;

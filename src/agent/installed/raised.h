@@ -19,10 +19,12 @@
 
 struct pd_raised;
 
-int pd_raised_new(struct pd_raised **ret_raised); /* 0, -ENOMEM or what getrandom fails with */
-void pd_raised_free(struct pd_raised *raised);    /* NULL is fine */
+int pd_installed_raised_new(
+    struct pd_raised **ret_raised); /* 0, -ENOMEM or what getrandom fails with */
+void pd_installed_raised_free(struct pd_raised *raised); /* NULL is fine */
 
 /* Whether it is new; it is remembered from now on. */
-bool pd_raised_add(struct pd_raised *raised, const struct pd_tib_record *record, const char *rule);
+bool pd_installed_raised_add(struct pd_raised *raised, const struct pd_tib_record *record,
+                             const char *rule);
 
 #endif

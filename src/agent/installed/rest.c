@@ -26,11 +26,11 @@ static int parse_id(const struct pd_request *request, uint64_t *ret_id)
 
 static void answer_id(struct pd_answer *answer, uint64_t id)
 {
-    pd_answer_json(answer, 200, answer->type, json_pack("{s:I}", "id", (json_int_t)id));
+    pd_http_answer_json(answer, 200, answer->type, json_pack("{s:I}", "id", (json_int_t)id));
 }
 
-int pd_rest_install(struct pd_agent *agent, const struct pd_request *request,
-                    struct pd_answer *answer, struct pd_problem *problem)
+int pd_installed_rest_install(struct pd_agent *agent, const struct pd_request *request,
+                              struct pd_answer *answer, struct pd_problem *problem)
 {
     uint64_t id;
     int err = pd_programs_check_document(agent->programs, request->body, &problem->error);
@@ -48,17 +48,17 @@ int pd_rest_install(struct pd_agent *agent, const struct pd_request *request,
     return err;
 }
 
-int pd_rest_installed(struct pd_agent *agent, const struct pd_request *request,
-                      struct pd_answer *answer, struct pd_problem *problem)
+int pd_installed_rest_installed(struct pd_agent *agent, const struct pd_request *request,
+                                struct pd_answer *answer, struct pd_problem *problem)
 {
     (void)request;
     (void)problem;
-    pd_answer_json(answer, 200, answer->type, pd_installed_list(agent->installed));
+    pd_http_answer_json(answer, 200, answer->type, pd_installed_list(agent->installed));
     return 0;
 }
 
-int pd_rest_installed_one(struct pd_agent *agent, const struct pd_request *request,
-                          struct pd_answer *answer, struct pd_problem *problem)
+int pd_installed_rest_installed_one(struct pd_agent *agent, const struct pd_request *request,
+                                    struct pd_answer *answer, struct pd_problem *problem)
 {
     json_t *query;
     uint64_t id;
@@ -71,13 +71,13 @@ int pd_rest_installed_one(struct pd_agent *agent, const struct pd_request *reque
         return no_such(request, problem);
     }
     if (!err) {
-        pd_answer_json(answer, 200, answer->type, query);
+        pd_http_answer_json(answer, 200, answer->type, query);
     }
     return err;
 }
 
-int pd_rest_uninstall(struct pd_agent *agent, const struct pd_request *request,
-                      struct pd_answer *answer, struct pd_problem *problem)
+int pd_installed_rest_uninstall(struct pd_agent *agent, const struct pd_request *request,
+                                struct pd_answer *answer, struct pd_problem *problem)
 {
     uint64_t id;
 

@@ -84,7 +84,7 @@ void pd_installed_answer(struct pd_installed_outcome *outcome, json_t *document)
 /* A copy of the query, restricted to the event's flow. False: the event is none of its business. */
 static bool prepare(const struct turn *turn, struct pd_query *ret_query)
 {
-    const struct pd_query *query = pd_document_query(&turn->query->what.document);
+    const struct pd_query *query = pd_query_document_query(&turn->query->what.document);
 
     *ret_query = *query;
     if (query->filter.path) {
@@ -232,7 +232,7 @@ static bool run(struct turn *turn)
     struct pd_query query;
 
     turn->deadline_ns = begun_ns + turn->query->what.deadline_ms * PD_NS_PER_MS;
-    if (!pd_document_query(&turn->query->what.document)) {
+    if (!pd_query_document_query(&turn->query->what.document)) {
         turn->outcome.err = run_object(turn);
     } else if (!prepare(turn, &query)) {
         return false;

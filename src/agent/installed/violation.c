@@ -71,7 +71,7 @@ unsigned pd_installed_raise(struct pd_installed *installed, struct pd_installed_
                                              .detail = detail,
                                              .by = query->what.by};
 
-    if (!pd_raised_add(query->raised, record, rule)) {
+    if (!pd_installed_raised_add(query->raised, record, rule)) {
         return 0;
     }
     snprintf(detail, sizeof detail, "%s does not hold (installed query %llu)", rule,

@@ -33,7 +33,7 @@ static void forget(struct watch *watch)
     }
     watch->queries_len = 0;
     pd_resolver_free(watch->resolver);
-    pd_model_free(watch->model);
+    pd_agent_model_free(watch->model);
     watch->resolver = NULL;
     watch->model = NULL;
 }
@@ -57,7 +57,7 @@ static void look_up(struct watch *watch)
             watch->queries[watch->queries_len++] = pd_installed_hold(query);
         }
     }
-    watch->model = pd_model_hold(installed->model);
+    watch->model = pd_agent_model_hold(installed->model);
     pthread_mutex_unlock(&installed->lock);
     if (watch->queries_len &&
         pd_resolver_new(&watch->model->codecs, CACHE_ENTRIES, &watch->resolver)) {
@@ -77,7 +77,7 @@ static void decode(struct watch *watch, size_t n)
 
 static bool concerns(const struct watch *watch, const struct pd_installed_query *query, size_t i)
 {
-    const struct pd_query *records = pd_document_query(&query->what.document);
+    const struct pd_query *records = pd_query_document_query(&query->what.document);
 
     return watch->items[i].trigger == query->what.on &&
            !atomic_load_explicit(&query->gone, memory_order_relaxed) &&
@@ -86,15 +86,15 @@ static bool concerns(const struct watch *watch, const struct pd_installed_query 
 
 static unsigned judge(struct watch *watch, struct pd_installed_query *query, size_t i, json_t *list)
 {
-    unsigned broken =
-                 pd_conformance_check(pd_document_query(&query->what.document), &watch->rows[i]),
+    unsigned broken = pd_query_conformance_check(pd_query_document_query(&query->what.document),
+                                                 &watch->rows[i]),
              alarms = 0;
 
     for (unsigned rule = 0; broken && rule < PD_CONFORMANCE_RULE_COUNT; rule++) {
         if (broken & 1U << rule) {
-            alarms +=
-                pd_installed_raise(watch->installed, query, &watch->rows[i],
-                                   pd_conformance_rule_text((enum pd_conformance_rule)rule), list);
+            alarms += pd_installed_raise(
+                watch->installed, query, &watch->rows[i],
+                pd_query_conformance_rule_text((enum pd_conformance_rule)rule), list);
         }
     }
     return alarms;
@@ -183,8 +183,8 @@ void *pd_installed_watch(void *context)
     }
     watch->installed = context;
     while (!atomic_load_explicit(&watch->installed->stopping, memory_order_relaxed)) {
-        size_t n = pd_feed_take(&watch->installed->feed, watch->items, BATCH,
-                                pd_clock_monotonic_ns() + SLEEP_NS);
+        size_t n = pd_agent_feed_take(&watch->installed->feed, watch->items, BATCH,
+                                      pd_clock_monotonic_ns() + SLEEP_NS);
 
         look_up(watch);
         work(watch, n);

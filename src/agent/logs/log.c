@@ -78,8 +78,8 @@ static struct slot *slot_at(const struct pd_packet_log *log, uint64_t at)
 
 /* ---- the packet path ---- */
 
-void pd_packet_log_offer(struct pd_packet_log *log, const struct pd_packet *packet,
-                         const uint8_t *frame, size_t captured, size_t wire, uint64_t time_ns)
+void pd_log_packet_log_offer(struct pd_packet_log *log, const struct pd_packet *packet,
+                             const uint8_t *frame, size_t captured, size_t wire, uint64_t time_ns)
 {
     const uint64_t head = atomic_load_explicit(&log->head, memory_order_relaxed);
     struct slot *slot;
@@ -141,7 +141,7 @@ static void describe(const struct pd_claim *claim, char comment[PD_PCAPNG_COMMEN
 
     if (!path->len) {
         snprintf(comment, PD_PCAPNG_COMMENT_BYTES, "no path of the topology; %s",
-                 pd_way_mark_text(&claim->mark, mark));
+                 pd_query_way_mark_text(&claim->mark, mark));
     }
     for (unsigned i = 0; i < path->len && len < PD_PCAPNG_COMMENT_BYTES; i++) {
         len += (size_t)snprintf(comment + len, PD_PCAPNG_COMMENT_BYTES - len, "%s%u",
@@ -181,8 +181,8 @@ static const char *put(struct pd_packet_log *log, const struct slot *slot, const
         return "the file cannot be written";
     }
     describe(&way->claim, comment);
-    log->buffer_len += pd_pcapng_packet(log->buffer + log->buffer_len, slot->time_ns, slot->frame,
-                                        slot->captured, slot->wire, comment);
+    log->buffer_len += pd_log_pcapng_packet(log->buffer + log->buffer_len, slot->time_ns,
+                                            slot->frame, slot->captured, slot->wire, comment);
     keep_row(log, slot, way);
     count(&log->packets, 1);
     return atomic_load_explicit(&log->packets, memory_order_relaxed) == log->request.max_packets
@@ -280,13 +280,13 @@ static int open_all(struct pd_packet_log *log, const char *folder, struct pd_err
     if (log->fd < 0) {
         return pd_fail(error, -PD_E_FULL, "no file can be made for packets: %s", strerror(errno));
     }
-    log->buffer_len = pd_pcapng_head(log->buffer, (uint32_t)log->request.snap_bytes);
+    log->buffer_len = pd_log_pcapng_head(log->buffer, (uint32_t)log->request.snap_bytes);
     return flush(log) ? pd_fail(error, -PD_E_FULL, "no room for packets") : 0;
 }
 
-int pd_packet_log_new(const struct pd_packet_request *request, const char *folder,
-                      struct pd_model *model, struct pd_packet_log **ret_log,
-                      struct pd_error *error)
+int pd_log_packet_log_new(const struct pd_packet_request *request, const char *folder,
+                          struct pd_model *model, struct pd_packet_log **ret_log,
+                          struct pd_error *error)
 {
     struct pd_packet_log *log = calloc(1, sizeof *log);
     int err;
@@ -296,7 +296,7 @@ int pd_packet_log_new(const struct pd_packet_request *request, const char *folde
     }
     log->request = *request;
     log->fd = -1;
-    log->model = pd_model_hold(model);
+    log->model = pd_agent_model_hold(model);
     log->started_us = pd_clock_wall_us();
     log->until_ns = pd_clock_monotonic_ns() + request->seconds * PD_NS_PER_S;
     pthread_mutex_init(&log->lock, NULL);
@@ -309,14 +309,14 @@ int pd_packet_log_new(const struct pd_packet_request *request, const char *folde
         }
     }
     if (err) {
-        pd_packet_log_free(log);
+        pd_log_packet_log_free(log);
     } else {
         *ret_log = log;
     }
     return err;
 }
 
-void pd_packet_log_free(struct pd_packet_log *log)
+void pd_log_packet_log_free(struct pd_packet_log *log)
 {
     if (!log) {
         return;
@@ -330,7 +330,7 @@ void pd_packet_log_free(struct pd_packet_log *log)
     }
     pthread_mutex_destroy(&log->lock);
     pd_resolver_free(log->resolver);
-    pd_model_free(log->model);
+    pd_agent_model_free(log->model);
     free(log->rows);
     free(log->buffer);
     free(log->ring);
@@ -339,17 +339,17 @@ void pd_packet_log_free(struct pd_packet_log *log)
 
 /* ---- what it says ---- */
 
-uint64_t pd_packet_log_id(const struct pd_packet_log *log)
+uint64_t pd_log_packet_log_id(const struct pd_packet_log *log)
 {
     return log->request.id;
 }
 
-bool pd_packet_log_finished(const struct pd_packet_log *log)
+bool pd_log_packet_log_finished(const struct pd_packet_log *log)
 {
     return atomic_load_explicit(&log->finished, memory_order_acquire);
 }
 
-int pd_packet_log_file(const struct pd_packet_log *log, int *ret_fd, uint64_t *ret_bytes)
+int pd_log_packet_log_file(const struct pd_packet_log *log, int *ret_fd, uint64_t *ret_bytes)
 {
     const int fd = fcntl(log->fd, F_DUPFD_CLOEXEC, 0);
 
@@ -368,9 +368,9 @@ static uint64_t left_over(const struct pd_packet_log *log)
            atomic_load_explicit(&log->tail, memory_order_acquire);
 }
 
-json_t *pd_packet_log_json(struct pd_packet_log *log)
+json_t *pd_log_packet_log_json(struct pd_packet_log *log)
 {
-    const bool finished = pd_packet_log_finished(log);
+    const bool finished = pd_log_packet_log_finished(log);
     const char *why = finished ? atomic_load_explicit(&log->why, memory_order_relaxed) : "";
 #define X(name) const uint64_t name = atomic_load_explicit(&log->name, memory_order_relaxed);
     COUNTERS(X)
@@ -402,13 +402,13 @@ static json_t *row_json(const struct row *row)
                   "flow_id", "src_ip", pd_addr_format(&flow->src, flow->ip_version, src), "dst_ip",
                   pd_addr_format(&flow->dst, flow->ip_version, dst), "src_port", flow->src_port,
                   "dst_port", flow->dst_port, "protocol", flow->protocol, "path", path);
-    pd_way_put_mark(object, &row->mark);
+    pd_query_way_put_mark(object, &row->mark);
     return object;
 }
 
-json_t *pd_packet_log_rows(struct pd_packet_log *log)
+json_t *pd_log_packet_log_rows(struct pd_packet_log *log)
 {
-    json_t *object = pd_packet_log_json(log), *rows = json_array();
+    json_t *object = pd_log_packet_log_json(log), *rows = json_array();
 
     pthread_mutex_lock(&log->lock);
     for (size_t i = 0; rows && i < log->rows_len; i++) {

@@ -19,7 +19,7 @@
  *
  * offered = packets + other_path + dropped + too_late, once the log has finished.
  *
- * Thread safety: pd_packet_log_offer in one thread at a time, all else in any, but for free. */
+ * Thread safety: pd_log_packet_log_offer in one thread at a time, all else in any, but for free. */
 
 #define PD_PACKET_LOG_SECONDS_MAX 3600
 #define PD_PACKET_LOG_PACKETS_MAX 1000000
@@ -36,27 +36,28 @@ struct pd_packet_request {
 };
 
 /* Reads the body of POST /v1/logs. 0 or a negative error in words that begin with the member. */
-int pd_packet_request_read(const json_t *body, struct pd_packet_request *ret_request,
-                           struct pd_error *error);
+int pd_log_packet_request_read(const json_t *body, struct pd_packet_request *ret_request,
+                               struct pd_error *error);
 
 struct pd_packet_log;
 
 /* The file is made in `folder`. Holds the model. 0 or a negative error in words. */
-int pd_packet_log_new(const struct pd_packet_request *request, const char *folder,
-                      struct pd_model *model, struct pd_packet_log **ret_log,
-                      struct pd_error *error);
+int pd_log_packet_log_new(const struct pd_packet_request *request, const char *folder,
+                          struct pd_model *model, struct pd_packet_log **ret_log,
+                          struct pd_error *error);
 /* Waits for its thread. Nobody offers to it any more. NULL is fine. */
-void pd_packet_log_free(struct pd_packet_log *log);
+void pd_log_packet_log_free(struct pd_packet_log *log);
 
 /* On the packet path: no lock, no allocation, no system call. */
-void pd_packet_log_offer(struct pd_packet_log *log, const struct pd_packet *packet,
-                         const uint8_t *frame, size_t captured, size_t wire, uint64_t time_ns);
+void pd_log_packet_log_offer(struct pd_packet_log *log, const struct pd_packet *packet,
+                             const uint8_t *frame, size_t captured, size_t wire, uint64_t time_ns);
 
-uint64_t pd_packet_log_id(const struct pd_packet_log *log);
-bool pd_packet_log_finished(const struct pd_packet_log *log);
-json_t *pd_packet_log_json(struct pd_packet_log *log); /* as in GET /v1/logs; NULL without memory */
-json_t *pd_packet_log_rows(struct pd_packet_log *log); /* the same with "rows" */
+uint64_t pd_log_packet_log_id(const struct pd_packet_log *log);
+bool pd_log_packet_log_finished(const struct pd_packet_log *log);
+json_t *pd_log_packet_log_json(
+    struct pd_packet_log *log); /* as in GET /v1/logs; NULL without memory */
+json_t *pd_log_packet_log_rows(struct pd_packet_log *log); /* the same with "rows" */
 /* The file as far as it is written: a descriptor of the caller's, and its length. -errno. */
-int pd_packet_log_file(const struct pd_packet_log *log, int *ret_fd, uint64_t *ret_bytes);
+int pd_log_packet_log_file(const struct pd_packet_log *log, int *ret_fd, uint64_t *ret_bytes);
 
 #endif

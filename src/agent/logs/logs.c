@@ -33,14 +33,14 @@ static void give(void *context, const struct pd_packet *packet, const uint8_t *f
     for (unsigned i = 0; i < PD_PACKET_LOGS_MAX; i++) {
         struct pd_packet_log *log = atomic_load(&logs->active[i]);
 
-        if (log && !pd_packet_log_finished(log)) {
-            pd_packet_log_offer(log, packet, frame, captured, wire, time_ns);
+        if (log && !pd_log_packet_log_finished(log)) {
+            pd_log_packet_log_offer(log, packet, frame, captured, wire, time_ns);
         }
     }
     atomic_fetch_add(&logs->turn, 1);
 }
 
-int pd_packet_logs_new(const char *folder, struct pd_packet_logs **ret_logs)
+int pd_log_packet_logs_new(const char *folder, struct pd_packet_logs **ret_logs)
 {
     struct pd_packet_logs *logs = calloc(1, sizeof *logs);
 
@@ -65,7 +65,7 @@ static void drop(struct pd_packet_logs *logs, unsigned i)
     while (turn & 1 && atomic_load(&logs->turn) == turn) {
         sched_yield();
     }
-    pd_packet_log_free(logs->logs[i]);
+    pd_log_packet_log_free(logs->logs[i]);
     logs->logs[i] = NULL;
     for (unsigned j = 0; j < PD_PACKET_LOGS_MAX; j++) {
         any = any || logs->logs[j];
@@ -73,7 +73,7 @@ static void drop(struct pd_packet_logs *logs, unsigned i)
     atomic_store_explicit(&logs->wanted, any, memory_order_relaxed);
 }
 
-void pd_packet_logs_free(struct pd_packet_logs *logs)
+void pd_log_packet_logs_free(struct pd_packet_logs *logs)
 {
     if (!logs) {
         return;
@@ -81,25 +81,25 @@ void pd_packet_logs_free(struct pd_packet_logs *logs)
     for (unsigned i = 0; i < PD_PACKET_LOGS_MAX; i++) {
         drop(logs, i);
     }
-    pd_model_free(logs->model);
+    pd_agent_model_free(logs->model);
     pthread_mutex_destroy(&logs->lock);
     free(logs);
 }
 
-const struct pd_intake_tap *pd_packet_logs_tap(struct pd_packet_logs *logs)
+const struct pd_intake_tap *pd_log_packet_logs_tap(struct pd_packet_logs *logs)
 {
     return &logs->tap;
 }
 
-void pd_packet_logs_model(struct pd_packet_logs *logs, struct pd_model *model)
+void pd_log_packet_logs_model(struct pd_packet_logs *logs, struct pd_model *model)
 {
     struct pd_model *before;
 
     pthread_mutex_lock(&logs->lock);
     before = logs->model;
-    logs->model = pd_model_hold(model);
+    logs->model = pd_agent_model_hold(model);
     pthread_mutex_unlock(&logs->lock);
-    pd_model_free(before);
+    pd_agent_model_free(before);
 }
 
 /* ---- under the lock ---- */
@@ -107,7 +107,7 @@ void pd_packet_logs_model(struct pd_packet_logs *logs, struct pd_model *model)
 static int find(const struct pd_packet_logs *logs, uint64_t id)
 {
     for (int i = 0; i < PD_PACKET_LOGS_MAX; i++) {
-        if (logs->logs[i] && pd_packet_log_id(logs->logs[i]) == id) {
+        if (logs->logs[i] && pd_log_packet_log_id(logs->logs[i]) == id) {
             return i;
         }
     }
@@ -123,7 +123,7 @@ static int make_room(struct pd_packet_logs *logs)
         if (!logs->logs[i]) {
             return i;
         }
-        if (pd_packet_log_finished(logs->logs[i]) &&
+        if (pd_log_packet_log_finished(logs->logs[i]) &&
             (oldest < 0 || logs->added[i] < logs->added[oldest])) {
             oldest = i;
         }
@@ -152,7 +152,7 @@ static int add(struct pd_packet_logs *logs, struct pd_packet_request *request,
     while (!request->id || (request->id == logs->added_len && find(logs, request->id) >= 0)) {
         request->id = ++logs->added_len;
     }
-    err = pd_packet_log_new(request, logs->folder, logs->model, &logs->logs[at], error);
+    err = pd_log_packet_log_new(request, logs->folder, logs->model, &logs->logs[at], error);
     if (err) {
         return err;
     }
@@ -164,8 +164,8 @@ static int add(struct pd_packet_logs *logs, struct pd_packet_request *request,
 
 /* ---- for all ---- */
 
-int pd_packet_logs_add(struct pd_packet_logs *logs, const struct pd_packet_request *request,
-                       uint64_t *ret_id, struct pd_error *error)
+int pd_log_packet_logs_add(struct pd_packet_logs *logs, const struct pd_packet_request *request,
+                           uint64_t *ret_id, struct pd_error *error)
 {
     struct pd_packet_request mine = *request;
     int err;
@@ -179,21 +179,21 @@ int pd_packet_logs_add(struct pd_packet_logs *logs, const struct pd_packet_reque
     return err;
 }
 
-json_t *pd_packet_logs_list(struct pd_packet_logs *logs)
+json_t *pd_log_packet_logs_list(struct pd_packet_logs *logs)
 {
     json_t *list = json_array();
 
     pthread_mutex_lock(&logs->lock);
     for (unsigned i = 0; list && i < PD_PACKET_LOGS_MAX; i++) {
         if (logs->logs[i]) {
-            json_array_append_new(list, pd_packet_log_json(logs->logs[i]));
+            json_array_append_new(list, pd_log_packet_log_json(logs->logs[i]));
         }
     }
     pthread_mutex_unlock(&logs->lock);
     return list ? json_pack("{s:o}", "logs", list) : NULL;
 }
 
-int pd_packet_logs_remove(struct pd_packet_logs *logs, uint64_t id)
+int pd_log_packet_logs_remove(struct pd_packet_logs *logs, uint64_t id)
 {
     int at;
 
@@ -206,7 +206,7 @@ int pd_packet_logs_remove(struct pd_packet_logs *logs, uint64_t id)
     return at < 0 ? at : 0;
 }
 
-int pd_packet_logs_rows(struct pd_packet_logs *logs, uint64_t id, json_t **ret_rows)
+int pd_log_packet_logs_rows(struct pd_packet_logs *logs, uint64_t id, json_t **ret_rows)
 {
     json_t *rows = NULL;
     int at;
@@ -214,7 +214,7 @@ int pd_packet_logs_rows(struct pd_packet_logs *logs, uint64_t id, json_t **ret_r
     pthread_mutex_lock(&logs->lock);
     at = find(logs, id);
     if (at >= 0) {
-        rows = pd_packet_log_rows(logs->logs[at]);
+        rows = pd_log_packet_log_rows(logs->logs[at]);
     }
     pthread_mutex_unlock(&logs->lock);
     if (at < 0) {
@@ -231,7 +231,7 @@ static int copy(int fd, uint64_t bytes, struct pd_answer *answer)
     for (uint64_t at = 0; at < bytes;) {
         const size_t most = bytes - at < sizeof buffer ? (size_t)(bytes - at) : sizeof buffer;
         const ssize_t got = pread(fd, buffer, most, (off_t)at);
-        int err = got > 0 ? pd_answer_write(answer, buffer, (size_t)got) : -EIO;
+        int err = got > 0 ? pd_http_answer_write(answer, buffer, (size_t)got) : -EIO;
 
         if (err) {
             return err;
@@ -241,14 +241,14 @@ static int copy(int fd, uint64_t bytes, struct pd_answer *answer)
     return 0;
 }
 
-int pd_packet_logs_file(struct pd_packet_logs *logs, uint64_t id, struct pd_answer *answer)
+int pd_log_packet_logs_file(struct pd_packet_logs *logs, uint64_t id, struct pd_answer *answer)
 {
     uint64_t bytes = 0;
     int fd = -1, at, err;
 
     pthread_mutex_lock(&logs->lock);
     at = find(logs, id);
-    err = at < 0 ? at : pd_packet_log_file(logs->logs[at], &fd, &bytes);
+    err = at < 0 ? at : pd_log_packet_log_file(logs->logs[at], &fd, &bytes);
     pthread_mutex_unlock(&logs->lock);
     if (err) {
         return err;

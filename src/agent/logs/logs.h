@@ -20,20 +20,20 @@
 
 struct pd_packet_logs;
 
-int pd_packet_logs_new(const char *folder, struct pd_packet_logs **ret_logs); /* 0 or -ENOMEM */
+int pd_log_packet_logs_new(const char *folder, struct pd_packet_logs **ret_logs); /* 0 or -ENOMEM */
 /* When the intake's thread has ended. NULL is fine. */
-void pd_packet_logs_free(struct pd_packet_logs *logs);
-const struct pd_intake_tap *pd_packet_logs_tap(struct pd_packet_logs *logs);
+void pd_log_packet_logs_free(struct pd_packet_logs *logs);
+const struct pd_intake_tap *pd_log_packet_logs_tap(struct pd_packet_logs *logs);
 /* For logs from now on; held. */
-void pd_packet_logs_model(struct pd_packet_logs *logs, struct pd_model *model);
+void pd_log_packet_logs_model(struct pd_packet_logs *logs, struct pd_model *model);
 
 /* -PD_E_BUSY: all are running. */
-int pd_packet_logs_add(struct pd_packet_logs *logs, const struct pd_packet_request *request,
-                       uint64_t *ret_id, struct pd_error *error);
-json_t *pd_packet_logs_list(struct pd_packet_logs *logs); /* NULL without memory */
+int pd_log_packet_logs_add(struct pd_packet_logs *logs, const struct pd_packet_request *request,
+                           uint64_t *ret_id, struct pd_error *error);
+json_t *pd_log_packet_logs_list(struct pd_packet_logs *logs); /* NULL without memory */
 /* These three: -PD_E_NOT_FOUND when there is no such log. */
-int pd_packet_logs_remove(struct pd_packet_logs *logs, uint64_t id);
-int pd_packet_logs_rows(struct pd_packet_logs *logs, uint64_t id, json_t **ret_rows);
-int pd_packet_logs_file(struct pd_packet_logs *logs, uint64_t id, struct pd_answer *answer);
+int pd_log_packet_logs_remove(struct pd_packet_logs *logs, uint64_t id);
+int pd_log_packet_logs_rows(struct pd_packet_logs *logs, uint64_t id, json_t **ret_rows);
+int pd_log_packet_logs_file(struct pd_packet_logs *logs, uint64_t id, struct pd_answer *answer);
 
 #endif

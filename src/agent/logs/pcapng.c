@@ -79,15 +79,15 @@ static size_t put_interface(uint8_t *out, uint32_t snap_bytes)
     return finish(out, at);
 }
 
-size_t pd_pcapng_head(uint8_t out[PD_PCAPNG_HEAD_BYTES], uint32_t snap_bytes)
+size_t pd_log_pcapng_head(uint8_t out[PD_PCAPNG_HEAD_BYTES], uint32_t snap_bytes)
 {
     const size_t section = put_section(out);
 
     return section + put_interface(out + section, snap_bytes);
 }
 
-size_t pd_pcapng_packet(uint8_t *out, uint64_t time_ns, const uint8_t *frame, uint32_t captured,
-                        uint32_t wire, const char *comment)
+size_t pd_log_pcapng_packet(uint8_t *out, uint64_t time_ns, const uint8_t *frame, uint32_t captured,
+                            uint32_t wire, const char *comment)
 {
     uint8_t *at = put32(out, ENHANCED_PACKET) + 4;
 

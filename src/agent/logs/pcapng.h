@@ -17,9 +17,9 @@
     (32 + (size_t)(captured) + 3 + 8 + PD_PCAPNG_COMMENT_BYTES + 4)
 
 /* Both return the number of bytes written. */
-size_t pd_pcapng_head(uint8_t out[PD_PCAPNG_HEAD_BYTES], uint32_t snap_bytes);
+size_t pd_log_pcapng_head(uint8_t out[PD_PCAPNG_HEAD_BYTES], uint32_t snap_bytes);
 /* `time_ns` is since the epoch; `comment` is cut where it is too long. */
-size_t pd_pcapng_packet(uint8_t *out, uint64_t time_ns, const uint8_t *frame, uint32_t captured,
-                        uint32_t wire, const char *comment);
+size_t pd_log_pcapng_packet(uint8_t *out, uint64_t time_ns, const uint8_t *frame, uint32_t captured,
+                            uint32_t wire, const char *comment);
 
 #endif

@@ -64,8 +64,8 @@ static int read_filter(const char *name, const json_t *value, struct pd_query *q
     return -PD_E_UNKNOWN_KEY;
 }
 
-int pd_packet_request_read(const json_t *body, struct pd_packet_request *ret_request,
-                           struct pd_error *error)
+int pd_log_packet_request_read(const json_t *body, struct pd_packet_request *ret_request,
+                               struct pd_error *error)
 {
     struct pd_packet_request request = {.seconds = 10, .max_packets = 1000, .snap_bytes = 256};
     const struct number numbers[] = {

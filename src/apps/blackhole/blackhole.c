@@ -61,10 +61,10 @@ static int wait_for_packets(struct bh_case *c, struct pd_error *error)
     if (!c->call->alarm || !c->flows_len || c->call->world->period_us) {
         return 0;
     }
-    for (int look = 0; look < LOOKS_MAX && !err && bh_is_open(c, &c->flows[0]); look++) {
+    for (int look = 0; look < LOOKS_MAX && !err && pd_blackhole_is_open(c, &c->flows[0]); look++) {
         nanosleep(&pause, NULL);
         c->late = look >= LOOKS_STRICT;
-        err = bh_look_again(c, &c->flows[0], error);
+        err = pd_blackhole_look_again(c, &c->flows[0], error);
     }
     return err;
 }
@@ -89,9 +89,9 @@ static int look_for_silence(struct bh_case *c, struct bh_silence *silence, bool 
         json_is_true(json_object_get(c->call->args, "spray"))) {
         return 0;
     }
-    int err = bh_silence_look(silence, c->call, c->back_us, c->report, error);
+    int err = pd_blackhole_silence_look(silence, c->call, c->back_us, c->report, error);
     if (!err) {
-        err = bh_silence_conclude(silence, c->report, ret_found);
+        err = pd_blackhole_silence_conclude(silence, c->report, ret_found);
         err = err ? pd_fail(error, err, "blackhole: %s", pd_error_text(err)) : 0;
     }
     return err;
@@ -100,17 +100,17 @@ static int look_for_silence(struct bh_case *c, struct bh_silence *silence, bool 
 /* Which paths the flows miss that suffer. */
 static int look_at_flows(struct bh_case *c, struct pd_error *error)
 {
-    int err = bh_look(c, error);
+    int err = pd_blackhole_look(c, error);
 
     err = err ? err : wait_for_packets(c, error);
-    err = err ? err : bh_judge(c, error);
-    return err ? err : bh_conclude(c, error);
+    err = err ? err : pd_blackhole_judge(c, error);
+    return err ? err : pd_blackhole_conclude(c, error);
 }
 
 static void close_silence(void *state)
 {
     if (state) {
-        bh_silence_done(state);
+        pd_blackhole_silence_done(state);
     }
     free(state);
 }
@@ -143,7 +143,7 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     c->slack_us = (uint64_t)(pd_app_arg_number(call->args, "slack", 2) * 1e6);
     uint64_t all_us = c->back_us + c->slack_us;
     c->since_us = c->now_us > all_us ? c->now_us - all_us : 0;
-    int err = bh_collect(c, error);
+    int err = pd_blackhole_collect(c, error);
     if (!err && !c->flows_len) {
         err = pd_app_roll_call(call, report, error);
     }

@@ -77,26 +77,26 @@ struct bh_case {
 
 /* flows.c: the flows to look at, from arguments or alarms, with their paths and what their
  * receivers saw of them. */
-int bh_collect(struct bh_case *c, struct pd_error *error);
-int bh_look(struct bh_case *c, struct pd_error *error);
+int pd_blackhole_collect(struct bh_case *c, struct pd_error *error);
+int pd_blackhole_look(struct bh_case *c, struct pd_error *error);
 
 /* The same once more for one flow: packets may have come since. */
-int bh_look_again(struct bh_case *c, struct bh_flow *flow, struct pd_error *error);
+int pd_blackhole_look_again(struct bh_case *c, struct bh_flow *flow, struct pd_error *error);
 
 /* losses.c: what its sender sent, to be asked before what arrived, so that what is on its way is
  * not taken for lost; and what got lost of that, at least. */
-int bh_ask_sent(struct bh_case *c, struct bh_flow *flow, struct pd_error *error);
-double bh_lost_pkts(const struct bh_flow *flow);
+int pd_blackhole_ask_sent(struct bh_case *c, struct bh_flow *flow, struct pd_error *error);
+double pd_blackhole_lost_pkts(const struct bh_flow *flow);
 
 /* misses.c: what each flow misses. */
 /* After the first look at a flow. */
-void bh_start(struct bh_flow *flow);
+void pd_blackhole_start(struct bh_flow *flow);
 /* Whether more packets may tell more: a path may be missing, and too few packets of the flow came
  * to say so. */
-bool bh_is_open(const struct bh_case *c, struct bh_flow *flow);
-int bh_judge(struct bh_case *c, struct pd_error *error);
+bool pd_blackhole_is_open(const struct bh_case *c, struct bh_flow *flow);
+int pd_blackhole_judge(struct bh_case *c, struct pd_error *error);
 
 /* suspects.c: joins the misses over paths and flows, and reports what is left. */
-int bh_conclude(struct bh_case *c, struct pd_error *error);
+int pd_blackhole_conclude(struct bh_case *c, struct pd_error *error);
 
 #endif

@@ -89,11 +89,12 @@ static int from_alarms(struct bh_case *c, struct pd_error *error)
     memcpy(c->flows, g.flows, c->flows_len * sizeof *g.flows);
     free(g.flows);
     if (g.len > c->flows_len) {
-        pd_report_evidence(c->report, "%zu flows suffer: the %zu with most alarms were looked at",
-                           g.len, c->flows_len);
+        pd_app_report_evidence(c->report,
+                               "%zu flows suffer: the %zu with most alarms were looked at", g.len,
+                               c->flows_len);
     }
     if (g.without + g.unreadable) {
-        pd_report_lacks(c->report, "%zu alarms that name no flow", g.without + g.unreadable);
+        pd_app_report_lacks(c->report, "%zu alarms that name no flow", g.without + g.unreadable);
     }
     return err;
 }
@@ -159,7 +160,7 @@ static int expect(struct bh_case *c, struct bh_flow *flow, size_t *homes)
     return err < 0 ? err : 0;
 }
 
-int bh_collect(struct bh_case *c, struct pd_error *error)
+int pd_blackhole_collect(struct bh_case *c, struct pd_error *error)
 {
     bool given =
         pd_app_arg_text(c->call->args, "src_ip") || pd_app_arg_text(c->call->args, "dst_ip");
@@ -174,13 +175,14 @@ int bh_collect(struct bh_case *c, struct pd_error *error)
         unknown += !c->flows[i].src_host || !c->flows[i].dst_host;
     }
     if (unknown) {
-        pd_report_lacks(c->report, "%zu flows whose hosts the topology does not know", unknown);
+        pd_app_report_lacks(c->report, "%zu flows whose hosts the topology does not know", unknown);
     }
     if (homes) {
-        pd_report_lacks(c->report,
-                        "%zu flows of hosts at several switches: which paths they should take is "
-                        "not known",
-                        homes);
+        pd_app_report_lacks(
+            c->report,
+            "%zu flows of hosts at several switches: which paths they should take is "
+            "not known",
+            homes);
     }
     return err;
 }
@@ -245,7 +247,7 @@ static int look_at(struct bh_case *c, struct bh_flow *flow, struct pd_error *err
 
     flow->asked = !err && json_array_size(c->report->lacks) == lacked;
     if (l.strange) {
-        pd_report_lacks(c->report, "packets of suffering flows over paths that do not exist");
+        pd_app_report_lacks(c->report, "packets of suffering flows over paths that do not exist");
     }
     return err;
 }
@@ -261,7 +263,7 @@ static void set_base(struct bh_flow *flow, size_t i, uint64_t pkts_before, uint6
     }
 }
 
-int bh_look(struct bh_case *c, struct pd_error *error)
+int pd_blackhole_look(struct bh_case *c, struct pd_error *error)
 {
     const json_t *spray = json_object_get(c->call->args, "spray");
     int err = 0;
@@ -270,7 +272,7 @@ int bh_look(struct bh_case *c, struct pd_error *error)
         struct bh_flow *flow = &c->flows[i];
 
         if (flow->paths_len && flow->dst_host) {
-            err = bh_ask_sent(c, flow, error);
+            err = pd_blackhole_ask_sent(c, flow, error);
         }
         if (!err && flow->paths_len && flow->dst_host) {
             err = look_at(c, flow, error);
@@ -278,7 +280,7 @@ int bh_look(struct bh_case *c, struct pd_error *error)
         for (size_t path = 0; path < flow->paths_len; path++) {
             set_base(flow, path, UINT64_MAX, 0);
         }
-        bh_start(flow);
+        pd_blackhole_start(flow);
         c->spray |= flow->seen_len > 1;
     }
     if (spray) {
@@ -287,7 +289,7 @@ int bh_look(struct bh_case *c, struct pd_error *error)
     return err;
 }
 
-int bh_look_again(struct bh_case *c, struct bh_flow *flow, struct pd_error *error)
+int pd_blackhole_look_again(struct bh_case *c, struct bh_flow *flow, struct pd_error *error)
 {
     struct bh_path *before = calloc(flow->paths_len ? flow->paths_len : 1, sizeof *before);
 
@@ -300,7 +302,7 @@ int bh_look_again(struct bh_case *c, struct bh_flow *flow, struct pd_error *erro
     }
     flow->seen_len = flow->other = 0;
     flow->pkts = flow->bytes = 0;
-    int err = bh_ask_sent(c, flow, error);
+    int err = pd_blackhole_ask_sent(c, flow, error);
     if (!err) {
         err = look_at(c, flow, error);
     }

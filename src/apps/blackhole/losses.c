@@ -38,7 +38,7 @@ static int take_sender(void *context, const struct pd_app_row *row, const json_t
     return 0;
 }
 
-int bh_ask_sent(struct bh_case *c, struct bh_flow *flow, struct pd_error *error)
+int pd_blackhole_ask_sent(struct bh_case *c, struct bh_flow *flow, struct pd_error *error)
 {
     struct counting k = {.c = c, .flow = flow};
     json_t *answer = NULL;
@@ -61,7 +61,7 @@ int bh_ask_sent(struct bh_case *c, struct bh_flow *flow, struct pd_error *error)
 
 /* Receivers may count several packets that their network card has joined as one: then bytes tell
  * more, less the headers, which would hide the losses of a long flow. */
-double bh_lost_pkts(const struct bh_flow *flow)
+double pd_blackhole_lost_pkts(const struct bh_flow *flow)
 {
     if (flow->sent_pkts <= 0) {
         return 0;

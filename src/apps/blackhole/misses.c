@@ -86,7 +86,7 @@ static double pkts_if_even(const struct bh_flow *flow, uint64_t time_us, size_t 
     return pkts;
 }
 
-void bh_start(struct bh_flow *flow)
+void pd_blackhole_start(struct bh_flow *flow)
 {
     size_t paths;
 
@@ -144,7 +144,7 @@ static bool is_lost(const struct bh_flow *flow, double pkts, size_t silent, size
 {
     double wanted = LOST_LEAST * pkts * (double)silent / (double)(working ? working : 1);
 
-    return flow->sent_pkts > 0 ? bh_lost_pkts(flow) >= wanted : unknown;
+    return flow->sent_pkts > 0 ? pd_blackhole_lost_pkts(flow) >= wanted : unknown;
 }
 
 /* Paths behind one link fall silent together. That is no chance when all of them would in a network
@@ -223,7 +223,7 @@ static void judge_paths(const struct bh_case *c, struct bh_flow *flow)
 
 /* With a path that is missing, all others have to be told from it; else it is enough that each has
  * a packet now and then. */
-bool bh_is_open(const struct bh_case *c, struct bh_flow *flow)
+bool pd_blackhole_is_open(const struct bh_case *c, struct bh_flow *flow)
 {
     bool missing = false, doubt = false, quiet = false;
 
@@ -250,10 +250,11 @@ static int judge_sprayed(struct bh_case *c, struct bh_flow *flow)
     }
     pd_ends_format(&flow->id, name);
     if (open) {
-        pd_report_evidence(c->report,
-                           "%s: too few packets arrived or got lost to tell whether %zu of its %zu "
-                           "paths work",
-                           name, open, flow->paths_len);
+        pd_app_report_evidence(
+            c->report,
+            "%s: too few packets arrived or got lost to tell whether %zu of its %zu "
+            "paths work",
+            name, open, flow->paths_len);
     }
     for (size_t i = 0; i < flow->paths_len && missing && c->misses_len < BH_MISSES_MAX; i++) {
         struct bh_path *p = &flow->paths[i];
@@ -266,10 +267,10 @@ static int judge_sprayed(struct bh_case *c, struct bh_flow *flow)
             return -ENOMEM;
         }
         add_links(miss, &p->path);
-        pd_report_evidence(c->report, "%s: no packet over %s%s, %.0f over its other paths", name,
-                           pd_app_path_text(&p->path, path), p->pkts ? " any more" : "",
-                           others_since(flow, p));
-        pd_report_row(
+        pd_app_report_evidence(c->report, "%s: no packet over %s%s, %.0f over its other paths",
+                               name, pd_app_path_text(&p->path, path), p->pkts ? " any more" : "",
+                               others_since(flow, p));
+        pd_app_report_row(
             c->report, "missing_paths",
             json_pack("{s:s, s:s, s:f}", "flow", name, "path", path, "chance", p->chance));
     }
@@ -391,18 +392,18 @@ static void tell_stuck(const struct asking *a, size_t candidates)
     struct pd_report *report = a->c->report;
 
     pd_ends_format(&a->flow->id, name);
-    pd_report_evidence(report,
-                       "%s does not get through: %zu of %zu paths between its racks are "
-                       "candidates, the others carry packets of others",
-                       name, candidates, a->flow->paths_len);
+    pd_app_report_evidence(report,
+                           "%s does not get through: %zu of %zu paths between its racks are "
+                           "candidates, the others carry packets of others",
+                           name, candidates, a->flow->paths_len);
     if (!own_path(a->flow)) {
-        pd_report_lacks(report, "the path of %s is not known: nothing of it arrives", name);
+        pd_app_report_lacks(report, "the path of %s is not known: nothing of it arrives", name);
     }
     if (!a->to_host) {
-        pd_report_lacks(report,
-                        "nothing arrives at host %u from others either, as far as is known: it "
-                        "may be the host itself",
-                        a->flow->dst_host);
+        pd_app_report_lacks(report,
+                            "nothing arrives at host %u from others either, as far as is known: it "
+                            "may be the host itself",
+                            a->flow->dst_host);
     }
 }
 
@@ -439,7 +440,7 @@ static int judge_single(struct bh_case *c, struct bh_flow *flow, struct pd_error
     return 0;
 }
 
-int bh_judge(struct bh_case *c, struct pd_error *error)
+int pd_blackhole_judge(struct bh_case *c, struct pd_error *error)
 {
     int err = 0;
 

@@ -18,7 +18,7 @@
 
 enum { PERIODS_LEAST = 3, SILENT_MAX = 64, STUCK_LEAST = 2 };
 
-void bh_silence_done(struct bh_silence *silence)
+void pd_blackhole_silence_done(struct bh_silence *silence)
 {
     for (size_t i = 0; i < silence->len; i++) {
         free(silence->periods[i].pkts);
@@ -32,7 +32,7 @@ void bh_silence_done(struct bh_silence *silence)
 static void keep_up(struct bh_silence *silence, const struct pd_topology *topology)
 {
     if (silence->topology != topology) {
-        bh_silence_done(silence);
+        pd_blackhole_silence_done(silence);
         silence->topology = topology;
         silence->links_len = pd_links_directed(topology);
     }
@@ -59,7 +59,8 @@ static void count_way(const struct bh_silence *silence, struct bh_period *period
                       const struct pd_evidence_way *way)
 {
     for (uint32_t i = 0; i + 1 < way->nodes_len && way->pkts != PD_EVIDENCE_UNKNOWN; i++) {
-        uint32_t link = pd_links_by_ids(silence->topology, way->nodes[i], way->nodes[i + 1], NULL);
+        uint32_t link =
+            pd_topology_links_by_ids(silence->topology, way->nodes[i], way->nodes[i + 1], NULL);
 
         if (link != PD_NONE) {
             period->pkts[link] += (float)way->pkts;
@@ -117,8 +118,8 @@ static int take(void *context, const struct pd_evidence_period *given)
     return 0;
 }
 
-int bh_silence_look(struct bh_silence *silence, const struct pd_app_call *call, uint64_t back_us,
-                    struct pd_report *report, struct pd_error *error)
+int pd_blackhole_silence_look(struct bh_silence *silence, const struct pd_app_call *call,
+                              uint64_t back_us, struct pd_report *report, struct pd_error *error)
 {
     const struct pd_app_world *world = call->world;
     uint64_t now_us = world->ops->now_us(world->context);
@@ -280,25 +281,25 @@ static size_t count_suspects(const struct bh_silent *silent, size_t len)
 static void show(const struct bh_silence *silence, const struct bh_silent *silent, bool alone,
                  struct pd_report *report)
 {
-    struct pd_link_match link = {pd_links_from_id(silence->topology, silent->link),
-                                 pd_links_to_id(silence->topology, silent->link)};
+    struct pd_link_match link = {pd_topology_links_from_id(silence->topology, silent->link),
+                                 pd_topology_links_to_id(silence->topology, silent->link)};
     char text[PD_LINK_TEXT_BYTES];
 
-    pd_report_switch(report, link.from);
-    pd_report_switch(report, link.to);
+    pd_app_report_switch(report, link.from);
+    pd_app_report_switch(report, link.to);
     if (alone) {
-        pd_report_link(report, link.from, link.to);
+        pd_app_report_link(report, link.from, link.to);
     }
-    pd_report_row(report, "suspects",
-                  json_pack("{s:o, s:i, s:I}", "link", pd_app_link_json(link), "blackhole", 1,
-                            "explains",
-                            (json_int_t)llround(silent->share * (double)silent->stuck)));
-    pd_report_evidence(report,
-                       "%s carries nothing since %.1f s ago, by chance in %.2g of the cases; %.0f "
-                       "of %zu flows of which nothing arrives may cross it",
-                       pd_link_format(link, text),
-                       (double)(silence->seen_us - silent->since_us) / 1e6, silent->chance,
-                       silent->share * (double)silent->stuck, silent->stuck);
+    pd_app_report_row(report, "suspects",
+                      json_pack("{s:o, s:i, s:I}", "link", pd_app_link_json(link), "blackhole", 1,
+                                "explains",
+                                (json_int_t)llround(silent->share * (double)silent->stuck)));
+    pd_app_report_evidence(
+        report,
+        "%s carries nothing since %.1f s ago, by chance in %.2g of the cases; %.0f "
+        "of %zu flows of which nothing arrives may cross it",
+        pd_link_format(link, text), (double)(silence->seen_us - silent->since_us) / 1e6,
+        silent->chance, silent->share * (double)silent->stuck, silent->stuck);
 }
 
 static void say(const struct bh_silence *silence, const struct bh_silent *silent, size_t suspects,
@@ -311,17 +312,18 @@ static void say(const struct bh_silence *silence, const struct bh_silent *silent
     }
     switches = json_array_size(report->switches);
     if (suspects == 1) {
-        pd_report_say(report, "1 link: packets vanish there");
+        pd_app_report_say(report, "1 link: packets vanish there");
         /* Never certain: flows come and go, so that a link may rest longer than the spread of its
          * periods lets expect, and the flows that are stuck may cross another one. */
         report->confidence = 0.9;
     } else {
-        pd_report_say(report, "packets vanish: %zu switches are suspected", switches);
+        pd_app_report_say(report, "packets vanish: %zu switches are suspected", switches);
         report->confidence = 1 / (double)suspects;
     }
 }
 
-int bh_silence_conclude(const struct bh_silence *silence, struct pd_report *report, bool *ret_found)
+int pd_blackhole_silence_conclude(const struct bh_silence *silence, struct pd_report *report,
+                                  bool *ret_found)
 {
     struct bh_silent silent[SILENT_MAX];
     struct distances d = {0};

@@ -50,12 +50,12 @@ struct bh_silent {
 };
 
 /* Looks at what is new, `back_us` back at first. 0, or a negative error in words. */
-int bh_silence_look(struct bh_silence *silence, const struct pd_app_call *call, uint64_t back_us,
-                    struct pd_report *report, struct pd_error *error);
+int pd_blackhole_silence_look(struct bh_silence *silence, const struct pd_app_call *call,
+                              uint64_t back_us, struct pd_report *report, struct pd_error *error);
 /* Into the report, if links fell silent that flows are stuck behind; *ret_found: they did. 0 or
  * -ENOMEM. */
-int bh_silence_conclude(const struct bh_silence *silence, struct pd_report *report,
-                        bool *ret_found);
-void bh_silence_done(struct bh_silence *silence); /* works on zeroed memory */
+int pd_blackhole_silence_conclude(const struct bh_silence *silence, struct pd_report *report,
+                                  bool *ret_found);
+void pd_blackhole_silence_done(struct bh_silence *silence); /* works on zeroed memory */
 
 #endif

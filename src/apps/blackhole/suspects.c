@@ -146,14 +146,14 @@ static void show(struct bh_case *c, struct fault *fault)
         }
         fault->links++;
         fault->link = link;
-        pd_report_switch(c->report, link.from);
-        pd_report_switch(c->report, link.to);
-        pd_report_row(c->report, "suspects",
-                      json_pack("{s:o, s:i, s:I}", "link", pd_app_link_json(link), "blackhole",
-                                (int)fault->number, "explains", (json_int_t)fault->misses));
+        pd_app_report_switch(c->report, link.from);
+        pd_app_report_switch(c->report, link.to);
+        pd_app_report_row(c->report, "suspects",
+                          json_pack("{s:o, s:i, s:I}", "link", pd_app_link_json(link), "blackhole",
+                                    (int)fault->number, "explains", (json_int_t)fault->misses));
     }
     if (fault->links == 1) {
-        pd_report_link(c->report, fault->link.from, fault->link.to);
+        pd_app_report_link(c->report, fault->link.from, fault->link.to);
     }
 }
 
@@ -222,8 +222,8 @@ static void show_flows(struct bh_case *c)
         const struct bh_flow *flow = c->misses[m].flow;
 
         if (flow != last) {
-            pd_report_flow(c->report,
-                           json_pack("{s:o, s:I, s:I, s:I}", "flow_id", pd_app_flow_json(&flow->id),
+            pd_app_report_flow(
+                c->report, json_pack("{s:o, s:I, s:I, s:I}", "flow_id", pd_app_flow_json(&flow->id),
                                      "paths", (json_int_t)flow->paths_len, "paths_seen",
                                      (json_int_t)flow->seen_len, "pkts", (json_int_t)flow->pkts));
         }
@@ -237,19 +237,20 @@ static void say(struct bh_case *c, unsigned faults, bool path_known)
     size_t links = json_array_size(c->report->links);
 
     if (!faults && !c->flows_len) {
-        pd_report_say(c->report, "no flow suffers: nothing points to a blackhole");
+        pd_app_report_say(c->report, "no flow suffers: nothing points to a blackhole");
     } else if (!faults) {
-        pd_report_say(c->report, "no blackhole is seen behind the %zu flows that suffer",
-                      c->flows_len);
+        pd_app_report_say(c->report, "no blackhole is seen behind the %zu flows that suffer",
+                          c->flows_len);
     } else if (links == faults) {
-        pd_report_say(c->report, "%zu link%s: packets vanish there", links, links == 1 ? "" : "s");
+        pd_app_report_say(c->report, "%zu link%s: packets vanish there", links,
+                          links == 1 ? "" : "s");
     } else {
-        pd_report_say(c->report, "packets vanish: %zu switches are suspected%s", switches,
-                      path_known ? "" : ", and the paths of the packets are not known");
+        pd_app_report_say(c->report, "packets vanish: %zu switches are suspected%s", switches,
+                          path_known ? "" : ", and the paths of the packets are not known");
     }
 }
 
-int bh_conclude(struct bh_case *c, struct pd_error *error)
+int pd_blackhole_conclude(struct bh_case *c, struct pd_error *error)
 {
     unsigned faults = 0;
     int err = join(c, &faults);
@@ -278,7 +279,7 @@ int bh_conclude(struct bh_case *c, struct pd_error *error)
         c->report->confidence = !path_known ? 0.5 : proven ? 1 - chance : 0.9;
     }
     if (faults > 1) {
-        pd_report_evidence(c->report, "one blackhole does not explain it: %u do", faults);
+        pd_app_report_evidence(c->report, "one blackhole does not explain it: %u do", faults);
     }
     return 0;
 }

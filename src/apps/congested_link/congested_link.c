@@ -40,7 +40,7 @@ static int consider(void *context, const struct pd_path *path)
 
     for (unsigned hop = 0; hop + 1 < path->len; hop++) {
         const struct pd_link_match link = {path->switches[hop], path->switches[hop + 1]};
-        const struct use *use = uses_find(moving->uses, link);
+        const struct use *use = pd_congested_link_uses_find(moving->uses, link);
         double bytes =
             (use ? use->bytes : 0) + (pd_path_crosses(moving->from, link) ? 0 : moving->flow_bytes);
 
@@ -60,8 +60,8 @@ static int consider(void *context, const struct pd_path *path)
 static void shift(struct uses *uses, const struct pd_path *path, double bytes)
 {
     for (unsigned hop = 0; hop + 1 < path->len; hop++) {
-        struct use *use =
-            uses_find(uses, (struct pd_link_match){path->switches[hop], path->switches[hop + 1]});
+        struct use *use = pd_congested_link_uses_find(
+            uses, (struct pd_link_match){path->switches[hop], path->switches[hop + 1]});
 
         if (use) {
             use->bytes += bytes;
@@ -86,14 +86,14 @@ static void note_move(const struct use *use, const struct use_flow *flow,
 {
     char ends[PD_ENDS_TEXT_BYTES], to[PD_APP_PATH_TEXT_BYTES];
 
-    pd_report_row(report, "moves",
-                  json_pack("{s:o, s:s, s:f, s:s}", "link", pd_app_link_json(use->link), "flow",
-                            pd_ends_format(&flow->row->flow, ends), "mbps",
-                            flow->bytes * 8 / 1e6 / seconds, "to", pd_app_path_text(best, to)));
-    pd_report_flow(report,
-                   json_pack("{s:o, s:o, s:o, s:f}", "flow_id", pd_app_flow_json(&flow->row->flow),
-                             "path", pd_app_path_json(&flow->row->path), "move_to",
-                             pd_app_path_json(best), "mbps", flow->bytes * 8 / 1e6 / seconds));
+    pd_app_report_row(report, "moves",
+                      json_pack("{s:o, s:s, s:f, s:s}", "link", pd_app_link_json(use->link), "flow",
+                                pd_ends_format(&flow->row->flow, ends), "mbps",
+                                flow->bytes * 8 / 1e6 / seconds, "to", pd_app_path_text(best, to)));
+    pd_app_report_flow(
+        report, json_pack("{s:o, s:o, s:o, s:f}", "flow_id", pd_app_flow_json(&flow->row->flow),
+                          "path", pd_app_path_json(&flow->row->path), "move_to",
+                          pd_app_path_json(best), "mbps", flow->bytes * 8 / 1e6 / seconds));
 }
 
 /* Returns how many were moved. */
@@ -146,10 +146,11 @@ static void show_links(const struct uses *uses, struct use *const *order, uint64
     for (size_t i = 0; i < uses->len && i < k && order[i]->flows; i++) {
         json_t *use = uses->capacity_bytes > 0 ? json_real(use_of(uses, order[i])) : NULL;
 
-        pd_report_row(report, "links",
-                      json_pack("{s:o, s:f, s:o*, s:I}", "link", pd_app_link_json(order[i]->link),
-                                "mbps", order[i]->bytes * 8 / 1e6 / seconds, "use", use, "flows",
-                                (json_int_t)order[i]->flows));
+        pd_app_report_row(report, "links",
+                          json_pack("{s:o, s:f, s:o*, s:I}", "link",
+                                    pd_app_link_json(order[i]->link), "mbps",
+                                    order[i]->bytes * 8 / 1e6 / seconds, "use", use, "flows",
+                                    (json_int_t)order[i]->flows));
     }
 }
 
@@ -161,20 +162,20 @@ static void relieve_all(const struct pd_app_call *call, struct uses *uses, struc
         double before = use_of(uses, use);
         unsigned moved;
 
-        pd_report_link(report, use->link.from, use->link.to);
+        pd_app_report_link(report, use->link.from, use->link.to);
         moved = i < LINKS_NAMED_MAX ? relieve(call, uses, use, target, seconds, report) : 0;
         if (use_of(uses, use) <= target) {
-            pd_report_evidence(
+            pd_app_report_evidence(
                 report,
                 "%" PRIu32 "-%" PRIu32
                 " is %.0f %% full; with %u flow%s moved (those before included) %.0f %%",
                 use->link.from, use->link.to, 100 * before, moved, moved == 1 ? "" : "s",
                 100 * use_of(uses, use));
         } else {
-            pd_report_evidence(report,
-                               "%" PRIu32 "-%" PRIu32
-                               " is %.0f %% full; the moves that find room leave %.0f %%",
-                               use->link.from, use->link.to, 100 * before, 100 * use_of(uses, use));
+            pd_app_report_evidence(
+                report,
+                "%" PRIu32 "-%" PRIu32 " is %.0f %% full; the moves that find room leave %.0f %%",
+                use->link.from, use->link.to, 100 * before, 100 * use_of(uses, use));
         }
     }
 }
@@ -185,14 +186,15 @@ static void say_loads(const struct uses *uses, struct use *const *order, double 
 {
     char rate[PD_APP_AMOUNT_BYTES];
 
-    pd_report_lacks(report, "the capacity of links is not known (link_mbps): whether any is full");
+    pd_app_report_lacks(report,
+                        "the capacity of links is not known (link_mbps): whether any is full");
     if (uses->flows_len && uses->len) {
-        pd_report_say(
+        pd_app_report_say(
             report, "which links are full is not known; the busiest is %" PRIu32 "-%" PRIu32 ", %s",
             order[0]->link.from, order[0]->link.to,
             pd_app_rate(order[0]->bytes * 8 / seconds, rate));
     } else {
-        pd_report_say(report, "no traffic");
+        pd_app_report_say(report, "no traffic");
     }
 }
 
@@ -215,17 +217,17 @@ static void judge(const struct pd_app_call *call, struct uses *uses, struct use 
     report->certain = uses->flows_len > 0;
     report->confidence = uses->flows_len ? 1 : 0;
     if (!uses->flows_len) {
-        pd_report_say(report, "no traffic");
+        pd_app_report_say(report, "no traffic");
     } else if (!full) {
-        pd_report_say(report,
-                      "no link is congested: the fullest is %" PRIu32 "-%" PRIu32 ", %.0f %%",
-                      order[0]->link.from, order[0]->link.to, 100 * use_of(uses, order[0]));
+        pd_app_report_say(report,
+                          "no link is congested: the fullest is %" PRIu32 "-%" PRIu32 ", %.0f %%",
+                          order[0]->link.from, order[0]->link.to, 100 * use_of(uses, order[0]));
     } else {
-        pd_report_say(report,
-                      "%zu link%s more than %.0f %% full; the fullest is %" PRIu32 "-%" PRIu32
-                      ", %.0f %%",
-                      full, full == 1 ? " is" : "s are", 100 * above, order[0]->link.from,
-                      order[0]->link.to, 100 * use_of(uses, order[0]));
+        pd_app_report_say(report,
+                          "%zu link%s more than %.0f %% full; the fullest is %" PRIu32 "-%" PRIu32
+                          ", %.0f %%",
+                          full, full == 1 ? " is" : "s are", 100 * above, order[0]->link.from,
+                          order[0]->link.to, 100 * use_of(uses, order[0]));
     }
     relieve_all(call, uses, order, full, target, seconds, report);
 }
@@ -248,7 +250,7 @@ static int look(const struct pd_app_call *call, const struct pd_app_flows *flows
 {
     struct uses uses = {0};
     struct use **order = NULL;
-    int err = uses_count(&uses, call->world->topology, flows, window, mbps);
+    int err = pd_congested_link_uses_count(&uses, call->world->topology, flows, window, mbps);
 
     if (!err) {
         order = calloc(uses.len + 1,
@@ -263,7 +265,7 @@ static int look(const struct pd_app_call *call, const struct pd_app_flows *flows
         err = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
     free(order);
-    uses_done(&uses);
+    pd_congested_link_uses_done(&uses);
     return err;
 }
 

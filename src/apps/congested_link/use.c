@@ -78,9 +78,9 @@ static void add_links(struct uses *uses, const struct pd_topology *topology)
     }
 }
 
-int uses_count(struct uses *uses, const struct pd_topology *topology,
-               const struct pd_app_flows *flows, const struct pd_app_window *window,
-               uint64_t link_mbps)
+int pd_congested_link_uses_count(struct uses *uses, const struct pd_topology *topology,
+                                 const struct pd_app_flows *flows,
+                                 const struct pd_app_window *window, uint64_t link_mbps)
 {
     uses->capacity_bytes = (double)link_mbps * 1e6 / 8 * pd_app_window_s(window);
     uses->list = calloc(links_of(topology) + hops_of(flows) + 1, sizeof *uses->list);
@@ -107,14 +107,14 @@ int uses_count(struct uses *uses, const struct pd_topology *topology,
     return 0;
 }
 
-struct use *uses_find(const struct uses *uses, struct pd_link_match link)
+struct use *pd_congested_link_uses_find(const struct uses *uses, struct pd_link_match link)
 {
     const struct use key = {.link = link};
 
     return uses->len ? bsearch(&key, uses->list, uses->len, sizeof key, by_link) : NULL;
 }
 
-void uses_done(struct uses *uses)
+void pd_congested_link_uses_done(struct uses *uses)
 {
     free(uses->list);
     free(uses->flows);

@@ -31,10 +31,11 @@ struct uses {
 };
 
 /* `flows` must outlive it. 0 or -ENOMEM. */
-int uses_count(struct uses *uses, const struct pd_topology *topology,
-               const struct pd_app_flows *flows, const struct pd_app_window *window,
-               uint64_t link_mbps);
-struct use *uses_find(const struct uses *uses, struct pd_link_match link); /* NULL: there is none */
-void uses_done(struct uses *uses); /* works on zeroed memory */
+int pd_congested_link_uses_count(struct uses *uses, const struct pd_topology *topology,
+                                 const struct pd_app_flows *flows,
+                                 const struct pd_app_window *window, uint64_t link_mbps);
+struct use *pd_congested_link_uses_find(const struct uses *uses,
+                                        struct pd_link_match link); /* NULL: there is none */
+void pd_congested_link_uses_done(struct uses *uses);                /* works on zeroed memory */
 
 #endif

@@ -185,7 +185,7 @@ static void show(const struct sum *sum, const char *name, double bytes, struct p
     if (!strcmp(name, "destinations")) {
         json_object_del(row, "share");
     }
-    pd_report_row(report, name, row);
+    pd_app_report_row(report, name, row);
 }
 
 static int show_all(const struct pd_app_row *rows, size_t len, const struct way *way,
@@ -215,10 +215,10 @@ static int show_all(const struct pd_app_row *rows, size_t len, const struct way 
 static void name_findings(const struct pd_app_row *rows, size_t len, struct pd_report *report)
 {
     for (size_t i = 0; i < len; i++) {
-        pd_report_switch(report, rows[i].path.switches[0]);
+        pd_app_report_switch(report, rows[i].path.switches[0]);
     }
     for (size_t i = 0; i < len && i < FLOWS_SHOWN; i++) {
-        pd_report_flow(report, pd_app_flows_json(&rows[i]));
+        pd_app_report_flow(report, pd_app_flows_json(&rows[i]));
     }
 }
 
@@ -248,16 +248,16 @@ static int dissect(const struct pd_app_call *call, const struct sum *destination
     report->certain = true; /* that they send, not why */
     report->confidence = 1;
     if (destination->sources < least || mbps < least_mbps) {
-        pd_report_say(report,
-                      "nothing: %s has the most sources, %" PRIu64 ", which send %s in %g s", addr,
-                      destination->sources, amount, seconds);
+        pd_app_report_say(report,
+                          "nothing: %s has the most sources, %" PRIu64 ", which send %s in %g s",
+                          addr, destination->sources, amount, seconds);
         return 0;
     }
-    pd_report_say(report,
-                  "%" PRIu64 " sources send %s to %s in %g s, by %zu paths from %zu switches",
-                  destination->sources, amount, addr, seconds, paths, entries);
-    pd_report_evidence(report, "%" PRIu64 " flows, %" PRIu64 " packets, %.3g Mb/s",
-                       destination->flows, destination->pkts, mbps);
+    pd_app_report_say(report,
+                      "%" PRIu64 " sources send %s to %s in %g s, by %zu paths from %zu switches",
+                      destination->sources, amount, addr, seconds, paths, entries);
+    pd_app_report_evidence(report, "%" PRIu64 " flows, %" PRIu64 " packets, %.3g Mb/s",
+                           destination->flows, destination->pkts, mbps);
     name_findings(rows, len, report);
     return 0;
 }
@@ -281,7 +281,7 @@ static int judge(const struct pd_app_call *call, const struct pd_app_flows *flow
     if (sums.len) {
         err = dissect(call, &sums.list[0], sums.list[0].row, seconds, report);
     } else {
-        pd_report_say(report, "no flows in %g s", seconds);
+        pd_app_report_say(report, "no flows in %g s", seconds);
     }
     free(rows);
     free(sums.list);

@@ -269,9 +269,9 @@ static int find_causes(struct pd_localiser *localiser, const struct pd_sufferers
             blames[i].from = cause.from;
             blames[i].to = cause.to;
         }
-        pd_report_row(report, "causes", cause_json(&all->flows[i], &cause, true));
+        pd_app_report_row(report, "causes", cause_json(&all->flows[i], &cause, true));
         if (list_flows) {
-            pd_report_flow(report, cause_json(&all->flows[i], &cause, false));
+            pd_app_report_flow(report, cause_json(&all->flows[i], &cause, false));
         }
     }
     qsort(blames, all->len, sizeof *blames, by_link_and_host);
@@ -287,21 +287,22 @@ static void show_ranking(const struct pd_verdict *verdict, const struct blame *b
         char text[PD_LINK_TEXT_BYTES];
 
         pd_link_format((struct pd_link_match){link->from, link->to}, text);
-        pd_report_row(report, "ranking",
-                      json_pack("{s:s, s:f, s:I, s:I, s:I}", "link", text, "votes", link->score,
-                                "flows", (json_int_t)hurt.flows, "hosts", (json_int_t)hurt.hosts,
-                                "retransmissions", (json_int_t)hurt.retransmissions));
+        pd_app_report_row(report, "ranking",
+                          json_pack("{s:s, s:f, s:I, s:I, s:I}", "link", text, "votes", link->score,
+                                    "flows", (json_int_t)hurt.flows, "hosts",
+                                    (json_int_t)hurt.hosts, "retransmissions",
+                                    (json_int_t)hurt.retransmissions));
     }
     for (size_t i = 0; i < verdict->links_len; i++) {
         const struct pd_verdict_link *link = &verdict->links[i];
         const struct hurt hurt = hurt_by(blames, len, link->from, link->to);
         char text[PD_LINK_TEXT_BYTES];
 
-        pd_report_link(report, link->from, link->to);
-        pd_report_evidence(report,
-                           "%s hurt %zu flows of %zu hosts, which sent %" PRIu64 " packets again",
-                           pd_link_format((struct pd_link_match){link->from, link->to}, text),
-                           hurt.flows, hurt.hosts, hurt.retransmissions);
+        pd_app_report_link(report, link->from, link->to);
+        pd_app_report_evidence(
+            report, "%s hurt %zu flows of %zu hosts, which sent %" PRIu64 " packets again",
+            pd_link_format((struct pd_link_match){link->from, link->to}, text), hurt.flows,
+            hurt.hosts, hurt.retransmissions);
     }
 }
 
@@ -340,18 +341,19 @@ static void show_differences(const struct pd_sufferers *all, struct pd_report *r
 
         if (differs(sufferer)) {
             len++;
-            pd_report_row(report, "differ",
-                          json_pack("{s:s, s:s, s:s}", "flow",
-                                    pd_ends_format(&sufferer->flow, ends), "tags",
-                                    pd_app_path_text(&sufferer->ways[0], tags), "trace",
-                                    pd_app_path_text(&sufferer->path, trace)));
+            pd_app_report_row(report, "differ",
+                              json_pack("{s:s, s:s, s:s}", "flow",
+                                        pd_ends_format(&sufferer->flow, ends), "tags",
+                                        pd_app_path_text(&sufferer->ways[0], tags), "trace",
+                                        pd_app_path_text(&sufferer->path, trace)));
         }
     }
     if (len) {
-        pd_report_evidence(report,
-                           "of %zu flows the trace tells another path than the packets' own tags: "
-                           "routes changed, or a switch writes wrong tags (wrong-modification)",
-                           len);
+        pd_app_report_evidence(
+            report,
+            "of %zu flows the trace tells another path than the packets' own tags: "
+            "routes changed, or a switch writes wrong tags (wrong-modification)",
+            len);
     }
 }
 
@@ -377,16 +379,17 @@ static void conclude(const struct pd_verdict *verdict, const struct pd_sufferers
     report->certain = verdict->certain;
     report->confidence = verdict->confidence;
     if (all->without_way) {
-        pd_report_lacks(report, "the paths of %" PRIu64 " flows that %s", all->without_way, what);
+        pd_app_report_lacks(report, "the paths of %" PRIu64 " flows that %s", all->without_way,
+                            what);
     }
     if (!all->len) {
-        pd_report_say(report, "no flow that was traced %s", what);
+        pd_app_report_say(report, "no flow that was traced %s", what);
     } else if (!verdict->links_len) {
-        pd_report_say(report, "%zu flows %s, and no link stands out", all->len, what);
+        pd_app_report_say(report, "%zu flows %s, and no link stands out", all->len, what);
     } else {
-        pd_report_say(report, "%zu flows %s, and %zu link%s stand%s out", all->len, what,
-                      verdict->links_len, verdict->links_len == 1 ? "" : "s",
-                      verdict->links_len == 1 ? "s" : "");
+        pd_app_report_say(report, "%zu flows %s, and %zu link%s stand%s out", all->len, what,
+                          verdict->links_len, verdict->links_len == 1 ? "" : "s",
+                          verdict->links_len == 1 ? "s" : "");
     }
 }
 
@@ -428,7 +431,7 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
         err = new_localiser(call, &localiser, error);
     }
     if (!err) {
-        err = pd_sufferers_ask(call, &ask, &all, report, error);
+        err = pd_drop_cause_sufferers_ask(call, &ask, &all, report, error);
     }
     if (!err && (err = judge(localiser, call, &all, &ask, report))) {
         pd_fail(error, err, "drop-causes: %s", pd_error_text(err));
@@ -436,7 +439,7 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     if (!err) {
         causes->seen_us = ask.to_us;
     }
-    pd_sufferers_done(&all);
+    pd_drop_cause_sufferers_done(&all);
     pd_localiser_free(localiser);
     return err;
 }

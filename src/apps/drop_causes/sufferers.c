@@ -133,7 +133,7 @@ static void take_traces(struct work *work, const json_t *traces)
         }
     }
     if (wrong) {
-        pd_report_lacks(work->report, "%" PRIu64 " traces that made no sense", wrong);
+        pd_app_report_lacks(work->report, "%" PRIu64 " traces that made no sense", wrong);
     }
 }
 
@@ -279,9 +279,9 @@ static int keep_slow(struct work *work, struct pd_error *error)
     return err;
 }
 
-int pd_sufferers_ask(const struct pd_app_call *call, const struct pd_sufferers_ask *ask,
-                     struct pd_sufferers *ret_sufferers, struct pd_report *report,
-                     struct pd_error *error)
+int pd_drop_cause_sufferers_ask(const struct pd_app_call *call, const struct pd_sufferers_ask *ask,
+                                struct pd_sufferers *ret_sufferers, struct pd_report *report,
+                                struct pd_error *error)
 {
     struct pd_sufferers all = {0};
     struct work work = {.call = call, .ask = ask, .all = &all, .report = report};
@@ -297,7 +297,7 @@ int pd_sufferers_ask(const struct pd_app_call *call, const struct pd_sufferers_a
         err = pd_fail(error, -ENOMEM, "drop-causes: %s", pd_error_text(-ENOMEM));
     }
     if (err) {
-        pd_sufferers_done(&all);
+        pd_drop_cause_sufferers_done(&all);
         return err;
     }
     for (size_t i = 0; i < all.len; i++) {
@@ -307,7 +307,7 @@ int pd_sufferers_ask(const struct pd_app_call *call, const struct pd_sufferers_a
     return 0;
 }
 
-void pd_sufferers_done(struct pd_sufferers *sufferers)
+void pd_drop_cause_sufferers_done(struct pd_sufferers *sufferers)
 {
     free(sufferers->flows);
     *sufferers = (struct pd_sufferers){0};

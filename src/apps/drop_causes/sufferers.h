@@ -39,9 +39,9 @@ struct pd_sufferers_ask {
 };
 
 /* 0, or a negative error in words. What is missing is said in the report. */
-int pd_sufferers_ask(const struct pd_app_call *call, const struct pd_sufferers_ask *ask,
-                     struct pd_sufferers *ret_sufferers, struct pd_report *report,
-                     struct pd_error *error);
-void pd_sufferers_done(struct pd_sufferers *sufferers);
+int pd_drop_cause_sufferers_ask(const struct pd_app_call *call, const struct pd_sufferers_ask *ask,
+                                struct pd_sufferers *ret_sufferers, struct pd_report *report,
+                                struct pd_error *error);
+void pd_drop_cause_sufferers_done(struct pd_sufferers *sufferers);
 
 #endif

@@ -54,10 +54,10 @@ static void name_flows(const struct pd_app_receiver *receiver, struct pd_report 
         const struct pd_app_sender *sender = &receiver->senders[i];
 
         if (sender->suffers) {
-            pd_report_flow(report,
-                           json_pack("{s:o, s:o, s:f}", "flow_id", pd_app_flow_json(&sender->flow),
-                                     "path", pd_app_path_json(&sender->path), "throughput_mbps",
-                                     sender->flow_bps / 1e6));
+            pd_app_report_flow(report, json_pack("{s:o, s:o, s:f}", "flow_id",
+                                                 pd_app_flow_json(&sender->flow), "path",
+                                                 pd_app_path_json(&sender->path), "throughput_mbps",
+                                                 sender->flow_bps / 1e6));
         }
     }
 }
@@ -71,37 +71,37 @@ static void blame(const struct pd_app_call *call, const struct pd_app_receiver *
     bool full = use >= LOADED || 2 * sitting >= receiver->suffering;
     struct pd_link_match common;
 
-    pd_report_say(report,
-                  "incast: %" PRIu64 " of %zu senders to %s suffer, %" PRIu64
-                  " flows at once, %s together",
-                  receiver->suffering, receiver->senders_len,
-                  pd_addr_format(&receiver->addr, receiver->ip_version, addr), receiver->at_once,
-                  pd_app_rate(receiver->total_bps, rate));
+    pd_app_report_say(report,
+                      "incast: %" PRIu64 " of %zu senders to %s suffer, %" PRIu64
+                      " flows at once, %s together",
+                      receiver->suffering, receiver->senders_len,
+                      pd_addr_format(&receiver->addr, receiver->ip_version, addr),
+                      receiver->at_once, pd_app_rate(receiver->total_bps, rate));
     if (use < 0) {
-        pd_report_lacks(
+        pd_app_report_lacks(
             report, "the capacity of the access link is not known (link_mbps): whether it is full");
     } else {
-        pd_report_evidence(report, "the receiver's access link is %.0f %% full", 100 * use);
+        pd_app_report_evidence(report, "the receiver's access link is %.0f %% full", 100 * use);
     }
-    pd_report_evidence(report, "%" PRIu64 " of the senders that suffer had timeouts", sitting);
-    pd_report_evidence(report, "%" PRIu64 " of %" PRIu64 " flows suffer", receiver->flows_suffering,
-                       receiver->flows_telling);
+    pd_app_report_evidence(report, "%" PRIu64 " of the senders that suffer had timeouts", sitting);
+    pd_app_report_evidence(report, "%" PRIu64 " of %" PRIu64 " flows suffer",
+                           receiver->flows_suffering, receiver->flows_telling);
     if (receiver->tor) {
-        pd_report_switch(report, receiver->tor);
+        pd_app_report_switch(report, receiver->tor);
     }
     if (receiver->tor && receiver->host) {
-        pd_report_link(report, receiver->tor, receiver->host);
+        pd_app_report_link(report, receiver->tor, receiver->host);
     }
     report->certain = full;
     report->confidence = full ? 0.95 : use < 0 ? 0.6 : 0.3;
     if (common_link(receiver, &common)) {
-        pd_report_evidence(report,
-                           "all of them also cross %" PRIu32 "-%" PRIu32 ", which may drop as well",
-                           common.from, common.to);
+        pd_app_report_evidence(
+            report, "all of them also cross %" PRIu32 "-%" PRIu32 ", which may drop as well",
+            common.from, common.to);
         report->certain = false;
         report->confidence *= 0.5;
     } else {
-        pd_report_evidence(report, "their paths have nothing in common but the last hop");
+        pd_app_report_evidence(report, "their paths have nothing in common but the last hop");
     }
     name_flows(receiver, report);
 }
@@ -113,18 +113,18 @@ static void judge(const struct pd_app_call *call, const struct pd_app_receiver *
 
     pd_addr_format(&receiver->addr, receiver->ip_version, addr);
     if (receiver->suffering < least) {
-        pd_report_say(report,
-                      "no incast: %" PRIu64
-                      " senders to %s suffer and have records, fewer than %" PRIu64,
-                      receiver->suffering, addr, least);
+        pd_app_report_say(report,
+                          "no incast: %" PRIu64
+                          " senders to %s suffer and have records, fewer than %" PRIu64,
+                          receiver->suffering, addr, least);
     } else if (receiver->at_once < least) {
-        pd_report_say(report,
-                      "no incast: %" PRIu64 " senders to %s suffer, but at most %" PRIu64
-                      " flows ran at once",
-                      receiver->suffering, addr, receiver->at_once);
+        pd_app_report_say(report,
+                          "no incast: %" PRIu64 " senders to %s suffer, but at most %" PRIu64
+                          " flows ran at once",
+                          receiver->suffering, addr, receiver->at_once);
     } else if (!pd_app_receiver_most_suffer(receiver)) {
-        pd_report_say(report, "no incast: only %" PRIu64 " of %" PRIu64 " flows to %s suffer",
-                      receiver->flows_suffering, receiver->flows_telling, addr);
+        pd_app_report_say(report, "no incast: only %" PRIu64 " of %" PRIu64 " flows to %s suffer",
+                          receiver->flows_suffering, receiver->flows_telling, addr);
     } else {
         blame(call, receiver, report);
     }

@@ -4,14 +4,14 @@
 
 #include <math.h>
 
-double chance_of_load(double away, double squares, double choices)
+double pd_load_imbalance_chance_of_load(double away, double squares, double choices)
 {
     double bound = squares > 0 ? 2 * choices * exp(-2 * away * away / squares) : 1;
 
     return bound < 1 ? bound : 1;
 }
 
-double chance_of_run(uint64_t run, uint64_t links, double groups)
+double pd_load_imbalance_chance_of_run(uint64_t run, uint64_t links, double groups)
 {
     double bound =
         run && links ? groups * pow((double)links, 1 - (double)run) : 1; /* the link may be any */

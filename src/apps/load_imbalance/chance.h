@@ -14,10 +14,10 @@
 /* What is more likely than this is not reported: a watch looks every few seconds, for days. */
 #define CHANCE_REPORTED 1e-6
 
-double chance_of_load(double away, double squares, double choices);
+double pd_load_imbalance_chance_of_load(double away, double squares, double choices);
 
 /* That the `run` largest of many flows all lie on one link of `links`, in one of `groups`, when
  * each is put by itself. */
-double chance_of_run(uint64_t run, uint64_t links, double groups);
+double pd_load_imbalance_chance_of_run(uint64_t run, uint64_t links, double groups);
 
 #endif

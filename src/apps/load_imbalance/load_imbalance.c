@@ -39,7 +39,7 @@ static void judge_load(const struct loads *loads, struct judged *judged)
     size_t begin, end;
     double sum = 0, squares = 0, most = 0;
 
-    loads_group(loads, judged->group, &begin, &end);
+    pd_load_imbalance_loads_group(loads, judged->group, &begin, &end);
     judged->top = begin;
     for (size_t i = begin; i < end; i++) {
         double bytes = (double)loads->links[i].bytes;
@@ -52,8 +52,8 @@ static void judge_load(const struct loads *loads, struct judged *judged)
         }
     }
     judged->rate_pct = rate_of(most, sum, (double)(end - begin));
-    judged->chance =
-        chance_of_load(most - sum / (double)(end - begin), squares, (double)loads->links_len);
+    judged->chance = pd_load_imbalance_chance_of_load(most - sum / (double)(end - begin), squares,
+                                                      (double)loads->links_len);
 }
 
 /* Are the largest flows all on one link? A hash by size does that. */
@@ -61,8 +61,8 @@ static void judge_sizes(const struct loads *loads, struct judged *judged)
 {
     size_t begin, end, at, links_begin, links_end;
 
-    loads_group(loads, judged->group, &links_begin, &links_end);
-    loads_group_flows(loads, judged->group, &begin, &end);
+    pd_load_imbalance_loads_group(loads, judged->group, &links_begin, &links_end);
+    pd_load_imbalance_loads_group_flows(loads, judged->group, &begin, &end);
     for (at = begin; at < end && loads->flows[at].link == loads->flows[begin].link;) {
         at++;
     }
@@ -74,8 +74,9 @@ static void judge_sizes(const struct loads *loads, struct judged *judged)
     judged->run = at - begin;
     judged->run_bytes = at > begin ? loads->flows[at - 1].bytes : 0;
     judged->run_link = begin < end ? loads->flows[begin].link : links_begin;
-    judged->run_chance =
-        at < end ? chance_of_run(judged->run, links_end - links_begin, loads->groups_len) : 1;
+    judged->run_chance = at < end ? pd_load_imbalance_chance_of_run(
+                                        judged->run, links_end - links_begin, loads->groups_len)
+                                  : 1;
 }
 
 /* The group that chance explains least, then the one with the highest rate. */
@@ -104,17 +105,18 @@ static void show_links(const struct loads *loads, uint32_t group, struct pd_repo
     size_t begin, end;
     double sum = 0;
 
-    loads_group(loads, group, &begin, &end);
+    pd_load_imbalance_loads_group(loads, group, &begin, &end);
     for (size_t i = begin; i < end; i++) {
         sum += (double)loads->links[i].bytes;
     }
     for (size_t i = begin; i < end; i++) {
         const struct load_link *link = &loads->links[i];
 
-        pd_report_row(report, "links",
-                      json_pack("{s:o, s:I, s:I, s:f}", "link", pd_app_link_json(link->link),
-                                "bytes", (json_int_t)link->bytes, "flows", (json_int_t)link->flows,
-                                "share", sum > 0 ? (double)link->bytes / sum : 0));
+        pd_app_report_row(report, "links",
+                          json_pack("{s:o, s:I, s:I, s:f}", "link", pd_app_link_json(link->link),
+                                    "bytes", (json_int_t)link->bytes, "flows",
+                                    (json_int_t)link->flows, "share",
+                                    sum > 0 ? (double)link->bytes / sum : 0));
     }
 }
 
@@ -139,8 +141,8 @@ static void show_sizes(const struct loads *loads, uint32_t group, struct pd_repo
 {
     size_t begin, end, first, last;
 
-    loads_group(loads, group, &begin, &end);
-    loads_group_flows(loads, group, &first, &last);
+    pd_load_imbalance_loads_group(loads, group, &begin, &end);
+    pd_load_imbalance_loads_group_flows(loads, group, &first, &last);
     for (size_t link = begin; link < end; link++) {
         uint64_t bin = 0, flows = 0;
 
@@ -149,20 +151,20 @@ static void show_sizes(const struct loads *loads, uint32_t group, struct pd_repo
                 continue;
             }
             if (bin != bin_of(loads->flows[i].bytes) && flows) {
-                pd_report_row(report, "sizes",
-                              json_pack("{s:o, s:I, s:I}", "link",
-                                        pd_app_link_json(loads->links[link].link), "upto_bytes",
-                                        (json_int_t)bin, "flows", (json_int_t)flows));
+                pd_app_report_row(report, "sizes",
+                                  json_pack("{s:o, s:I, s:I}", "link",
+                                            pd_app_link_json(loads->links[link].link), "upto_bytes",
+                                            (json_int_t)bin, "flows", (json_int_t)flows));
                 flows = 0;
             }
             bin = bin_of(loads->flows[i].bytes);
             flows++;
         }
         if (flows) {
-            pd_report_row(report, "sizes",
-                          json_pack("{s:o, s:I, s:I}", "link",
-                                    pd_app_link_json(loads->links[link].link), "upto_bytes",
-                                    (json_int_t)bin, "flows", (json_int_t)flows));
+            pd_app_report_row(report, "sizes",
+                              json_pack("{s:o, s:I, s:I}", "link",
+                                        pd_app_link_json(loads->links[link].link), "upto_bytes",
+                                        (json_int_t)bin, "flows", (json_int_t)flows));
         }
     }
 }
@@ -174,7 +176,7 @@ static void show_rates(const struct loads *loads, uint32_t group, double thresho
 {
     size_t begin, end, busy = 0, beyond = 0;
 
-    loads_group(loads, group, &begin, &end);
+    pd_load_imbalance_loads_group(loads, group, &begin, &end);
     for (size_t t = 0; t < loads->intervals_len; t++) {
         double most = 0, sum = 0, rate;
 
@@ -190,13 +192,13 @@ static void show_rates(const struct loads *loads, uint32_t group, double thresho
         }
         busy++;
         beyond += rate >= threshold;
-        pd_report_row(
+        pd_app_report_row(
             report, "rate",
             json_pack("{s:f, s:f}", "t_s", (double)t * loads->interval_s, "rate_pct", rate));
     }
     if (busy) {
-        pd_report_evidence(report, "in %zu of %zu intervals of %g s the rate was %g %% or more",
-                           beyond, busy, loads->interval_s, threshold);
+        pd_app_report_evidence(report, "in %zu of %zu intervals of %g s the rate was %g %% or more",
+                               beyond, busy, loads->interval_s, threshold);
     }
 }
 
@@ -210,12 +212,12 @@ static void say_sizes(const struct loads *loads, const struct judged *judged,
 
     pd_app_amount((double)judged->run_bytes, least);
     pd_app_amount((double)judged->next_bytes, next);
-    pd_report_link(report, link.from, link.to);
-    pd_report_say(report,
-                  "flows are split by size: all %" PRIu64 " flows of %s and more take %" PRIu32
-                  "-%" PRIu32 "; imbalance rate %.0f %%",
-                  judged->run, least, link.from, link.to, judged->rate_pct);
-    pd_report_evidence(
+    pd_app_report_link(report, link.from, link.to);
+    pd_app_report_say(report,
+                      "flows are split by size: all %" PRIu64 " flows of %s and more take %" PRIu32
+                      "-%" PRIu32 "; imbalance rate %.0f %%",
+                      judged->run, least, link.from, link.to, judged->rate_pct);
+    pd_app_report_evidence(
         report,
         "the %" PRIu64 " largest flows, down to %s, are on %" PRIu32 "-%" PRIu32
         "; the largest elsewhere has %s; chance does that with a probability of at most %.1g",
@@ -228,11 +230,11 @@ static void say_load(const struct loads *loads, const struct judged *judged,
     const struct load_link *top = &loads->links[judged->top];
     char amount[PD_APP_AMOUNT_BYTES];
 
-    pd_report_link(report, top->link.from, top->link.to);
-    pd_report_say(report,
-                  "uneven: %" PRIu32 "-%" PRIu32 " carries the most, imbalance rate %.0f %%",
-                  top->link.from, top->link.to, judged->rate_pct);
-    pd_report_evidence(
+    pd_app_report_link(report, top->link.from, top->link.to);
+    pd_app_report_say(report,
+                      "uneven: %" PRIu32 "-%" PRIu32 " carries the most, imbalance rate %.0f %%",
+                      top->link.from, top->link.to, judged->rate_pct);
+    pd_app_report_evidence(
         report,
         "%" PRIu32 "-%" PRIu32 " carried %s in %" PRIu64
         " flows; flows of these sizes, hashed, do that with a probability of at most %.1g",
@@ -247,16 +249,16 @@ static void say(const struct loads *loads, const struct judged *judged, double t
     double chance = by_size ? judged->run_chance : judged->chance;
 
     if (!loads->flows_len) {
-        pd_report_say(report, "no traffic over these links");
+        pd_app_report_say(report, "no traffic over these links");
         return;
     }
     if (judged->rate_pct < threshold) {
-        pd_report_say(report, "even: imbalance rate %.0f %%, below %g %%", judged->rate_pct,
-                      threshold);
+        pd_app_report_say(report, "even: imbalance rate %.0f %%, below %g %%", judged->rate_pct,
+                          threshold);
         return;
     }
     if (chance >= CHANCE_REPORTED) {
-        pd_report_say(
+        pd_app_report_say(
             report,
             "nothing that chance does not explain: imbalance rate %.0f %%, but so few large flows "
             "come to lie that way",
@@ -268,7 +270,7 @@ static void say(const struct loads *loads, const struct judged *judged, double t
     } else {
         say_load(loads, judged, report);
     }
-    pd_report_switch(report, loads->links[by_size ? judged->run_link : judged->top].link.from);
+    pd_app_report_switch(report, loads->links[by_size ? judged->run_link : judged->top].link.from);
     report->certain = true;
     report->confidence = 1 - chance;
 }
@@ -278,7 +280,7 @@ static void say(const struct loads *loads, const struct judged *judged, double t
 static json_t *query_args(const struct loads *loads, const struct pd_app_window *window)
 {
     json_t *args = pd_app_window_args(window);
-    uint32_t from = loads_switch(loads);
+    uint32_t from = pd_load_imbalance_loads_switch(loads);
 
     if (args && from) {
         json_object_set_new(args, "link", json_sprintf("%" PRIu32 "-*", from));
@@ -292,14 +294,14 @@ static int balance(const struct pd_app_call *call, const struct pd_app_window *w
     double threshold = pd_app_arg_number(call->args, "threshold", 40);
     struct loads loads = {0};
     struct pd_app_flows flows = {0};
-    int err = loads_choose(&loads, call, error);
+    int err = pd_load_imbalance_loads_choose(&loads, call, error);
 
     if (!err) {
         err = pd_app_flows_ask(call, report, query_args(&loads, window), NULL, &flows, error);
     }
     if (!err) {
-        err = loads_count(&loads, &flows, window, pd_app_arg_number(call->args, "interval", 5),
-                          error);
+        err = pd_load_imbalance_loads_count(&loads, &flows, window,
+                                            pd_app_arg_number(call->args, "interval", 5), error);
     }
     if (!err) {
         struct judged judged = worst_group(&loads);
@@ -310,7 +312,7 @@ static int balance(const struct pd_app_call *call, const struct pd_app_window *w
         show_rates(&loads, judged.group, threshold, report);
     }
     pd_app_flows_done(&flows);
-    loads_done(&loads);
+    pd_load_imbalance_loads_done(&loads);
     return err;
 }
 
@@ -324,8 +326,9 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     if (err) {
         return err;
     }
-    return json_object_get(call->args, "dst_ip") ? spray_run(call, &window, report, error)
-                                                 : balance(call, &window, report, error);
+    return json_object_get(call->args, "dst_ip")
+               ? pd_load_imbalance_spray_run(call, &window, report, error)
+               : balance(call, &window, report, error);
 }
 
 static const struct pd_app_param params[] = {

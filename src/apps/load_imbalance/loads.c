@@ -110,7 +110,8 @@ static int check_links(struct loads *loads, struct pd_error *error)
     return 0;
 }
 
-int loads_choose(struct loads *loads, const struct pd_app_call *call, struct pd_error *error)
+int pd_load_imbalance_loads_choose(struct loads *loads, const struct pd_app_call *call,
+                                   struct pd_error *error)
 {
     const struct pd_topology *topology = call->world->topology;
     const char *links = pd_app_arg_text(call->args, "links");
@@ -131,7 +132,7 @@ int loads_choose(struct loads *loads, const struct pd_app_call *call, struct pd_
     return err ? err : check_links(loads, error);
 }
 
-uint32_t loads_switch(const struct loads *loads)
+uint32_t pd_load_imbalance_loads_switch(const struct loads *loads)
 {
     uint32_t from = loads->links[0].link.from;
 
@@ -233,8 +234,9 @@ static int sort_flows(struct loads *loads)
     return 0;
 }
 
-int loads_count(struct loads *loads, const struct pd_app_flows *flows,
-                const struct pd_app_window *window, double interval_s, struct pd_error *error)
+int pd_load_imbalance_loads_count(struct loads *loads, const struct pd_app_flows *flows,
+                                  const struct pd_app_window *window, double interval_s,
+                                  struct pd_error *error)
 {
     double intervals = ceil(pd_app_window_s(window) / interval_s);
     int err = 0;
@@ -258,7 +260,7 @@ int loads_count(struct loads *loads, const struct pd_app_flows *flows,
     return err ? out_of_memory(error) : 0;
 }
 
-void loads_done(struct loads *loads)
+void pd_load_imbalance_loads_done(struct loads *loads)
 {
     free(loads->links);
     free(loads->cells);
@@ -266,7 +268,8 @@ void loads_done(struct loads *loads)
     *loads = (struct loads){0};
 }
 
-void loads_group(const struct loads *loads, uint32_t group, size_t *ret_begin, size_t *ret_end)
+void pd_load_imbalance_loads_group(const struct loads *loads, uint32_t group, size_t *ret_begin,
+                                   size_t *ret_end)
 {
     size_t at = 0;
 
@@ -280,8 +283,8 @@ void loads_group(const struct loads *loads, uint32_t group, size_t *ret_begin, s
     *ret_end = at;
 }
 
-void loads_group_flows(const struct loads *loads, uint32_t group, size_t *ret_begin,
-                       size_t *ret_end)
+void pd_load_imbalance_loads_group_flows(const struct loads *loads, uint32_t group,
+                                         size_t *ret_begin, size_t *ret_end)
 {
     size_t at = 0;
 

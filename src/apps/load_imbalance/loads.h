@@ -33,22 +33,26 @@ struct loads {
     double *cells; /* bytes: links_len rows of intervals_len */
     size_t intervals_len;
     double interval_s;
-    struct load_flow *flows; /* after loads_count: sorted by group, largest first */
+    struct load_flow
+        *flows; /* after pd_load_imbalance_loads_count: sorted by group, largest first */
     size_t flows_len, flows_room;
 };
 
 /* Which links: --links, --switch, or the uplinks of each switch that has at least two. */
-int loads_choose(struct loads *loads, const struct pd_app_call *call, struct pd_error *error);
+int pd_load_imbalance_loads_choose(struct loads *loads, const struct pd_app_call *call,
+                                   struct pd_error *error);
 /* The one switch that all links begin at; 0: there are several. */
-uint32_t loads_switch(const struct loads *loads);
-int loads_count(struct loads *loads, const struct pd_app_flows *flows,
-                const struct pd_app_window *window, double interval_s, struct pd_error *error);
-void loads_done(struct loads *loads); /* works on zeroed memory */
+uint32_t pd_load_imbalance_loads_switch(const struct loads *loads);
+int pd_load_imbalance_loads_count(struct loads *loads, const struct pd_app_flows *flows,
+                                  const struct pd_app_window *window, double interval_s,
+                                  struct pd_error *error);
+void pd_load_imbalance_loads_done(struct loads *loads); /* works on zeroed memory */
 
 /* The links of a group: [*ret_begin, *ret_end). */
-void loads_group(const struct loads *loads, uint32_t group, size_t *ret_begin, size_t *ret_end);
+void pd_load_imbalance_loads_group(const struct loads *loads, uint32_t group, size_t *ret_begin,
+                                   size_t *ret_end);
 /* Its flows, likewise. */
-void loads_group_flows(const struct loads *loads, uint32_t group, size_t *ret_begin,
-                       size_t *ret_end);
+void pd_load_imbalance_loads_group_flows(const struct loads *loads, uint32_t group,
+                                         size_t *ret_begin, size_t *ret_end);
 
 #endif

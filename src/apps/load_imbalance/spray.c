@@ -209,7 +209,7 @@ static struct uneven judge(const struct spray *spray, size_t begin, size_t end)
     away = (double)spray->ways[uneven.most].pkts -
            pkts * (double)spray->ways[uneven.most].paths / paths;
     uneven.rate_pct = 100 * away / (pkts * (double)spray->ways[uneven.most].paths / paths);
-    uneven.chance = chance_of_load(away, pkts, (double)spray->ways_len);
+    uneven.chance = pd_load_imbalance_chance_of_load(away, pkts, (double)spray->ways_len);
     return uneven;
 }
 
@@ -244,11 +244,11 @@ static void show(const struct spray *spray, struct pd_report *report)
     for (size_t i = 0; i < spray->paths_len; i++) {
         const struct spray_path *path = &spray->paths[i];
 
-        pd_report_row(report, "paths",
-                      json_pack("{s:s, s:I, s:I, s:f}", "path", pd_app_path_text(&path->path, text),
-                                "bytes", (json_int_t)path->bytes, "pkts", (json_int_t)path->pkts,
-                                "share",
-                                spray->bytes ? (double)path->bytes / (double)spray->bytes : 0));
+        pd_app_report_row(
+            report, "paths",
+            json_pack("{s:s, s:I, s:I, s:f}", "path", pd_app_path_text(&path->path, text), "bytes",
+                      (json_int_t)path->bytes, "pkts", (json_int_t)path->pkts, "share",
+                      spray->bytes ? (double)path->bytes / (double)spray->bytes : 0));
     }
 }
 
@@ -256,13 +256,13 @@ static void blame(const struct spray *spray, const struct uneven *worst, struct 
 {
     const struct way *most = &spray->ways[worst->most], *least = &spray->ways[worst->least];
 
-    pd_report_link(report, most->from, most->to);
-    pd_report_switch(report, most->from);
-    pd_report_say(report,
-                  "unevenly sprayed: switch %" PRIu32 " sends too much to %" PRIu32
-                  " and least to %" PRIu32 ", imbalance rate %.0f %%",
-                  most->from, most->to, least->to, worst->rate_pct);
-    pd_report_evidence(
+    pd_app_report_link(report, most->from, most->to);
+    pd_app_report_switch(report, most->from);
+    pd_app_report_say(report,
+                      "unevenly sprayed: switch %" PRIu32 " sends too much to %" PRIu32
+                      " and least to %" PRIu32 ", imbalance rate %.0f %%",
+                      most->from, most->to, least->to, worst->rate_pct);
+    pd_app_report_evidence(
         report,
         "%" PRIu64 " packets over %" PRIu32 "-%" PRIu32 ", %" PRIu64 " over %" PRIu32 "-%" PRIu32
         "; packets drawn evenly do that with a probability of at most %.1g",
@@ -276,22 +276,22 @@ static void say(const struct spray *spray, double threshold, struct pd_report *r
     struct uneven worst = worst_switch(spray);
 
     if (spray->other_bytes) {
-        pd_report_evidence(report, "%" PRIu64 " bytes took paths that are not the shortest",
-                           spray->other_bytes);
+        pd_app_report_evidence(report, "%" PRIu64 " bytes took paths that are not the shortest",
+                               spray->other_bytes);
     }
     if (spray->paths_len < 2) {
-        pd_report_say(report, "this flow has one shortest path: there is nothing to spread");
+        pd_app_report_say(report, "this flow has one shortest path: there is nothing to spread");
     } else if (spray->used < 2) {
-        pd_report_say(report, "this flow is not sprayed: it took %zu of %zu shortest paths",
-                      spray->used, spray->paths_len);
+        pd_app_report_say(report, "this flow is not sprayed: it took %zu of %zu shortest paths",
+                          spray->used, spray->paths_len);
     } else if (worst.rate_pct < threshold) {
-        pd_report_say(report, "evenly sprayed over %zu of %zu paths: imbalance rate %.0f %%",
-                      spray->used, spray->paths_len, worst.rate_pct);
+        pd_app_report_say(report, "evenly sprayed over %zu of %zu paths: imbalance rate %.0f %%",
+                          spray->used, spray->paths_len, worst.rate_pct);
     } else if (worst.chance >= CHANCE_REPORTED) {
-        pd_report_say(report,
-                      "nothing that chance does not explain: imbalance rate %.0f %%, %" PRIu64
-                      " packets",
-                      worst.rate_pct, spray->pkts);
+        pd_app_report_say(report,
+                          "nothing that chance does not explain: imbalance rate %.0f %%, %" PRIu64
+                          " packets",
+                          worst.rate_pct, spray->pkts);
     } else {
         blame(spray, &worst, report);
     }
@@ -305,12 +305,12 @@ static int look(const struct pd_app_call *call, const struct pd_app_flows *flows
     int err;
 
     if (!found) {
-        pd_report_say(report, "no packet of this flow was seen");
+        pd_app_report_say(report, "no packet of this flow was seen");
         return 0;
     }
     if (found > 1) {
-        pd_report_lacks(report, "%zu flows are meant: the largest is looked at, %s", found,
-                        pd_ends_format(&flows->rows[begin].flow, ends));
+        pd_app_report_lacks(report, "%zu flows are meant: the largest is looked at, %s", found,
+                            pd_ends_format(&flows->rows[begin].flow, ends));
     }
     err = expect(spray, call->world->topology, &flows->rows[begin].path, error);
     for (size_t i = begin; i < end && !err; i++) {
@@ -324,8 +324,8 @@ static int look(const struct pd_app_call *call, const struct pd_app_flows *flows
     return err;
 }
 
-int spray_run(const struct pd_app_call *call, const struct pd_app_window *window,
-              struct pd_report *report, struct pd_error *error)
+int pd_load_imbalance_spray_run(const struct pd_app_call *call, const struct pd_app_window *window,
+                                struct pd_report *report, struct pd_error *error)
 {
     struct pd_app_flows flows = {0};
     struct spray spray = {0};

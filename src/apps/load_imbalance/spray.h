@@ -7,7 +7,7 @@
 
 /* Internal to load-imbalance. The flow of the arguments: dst_ip, and as much else of the flow ID as
  * was given. */
-int spray_run(const struct pd_app_call *call, const struct pd_app_window *window,
-              struct pd_report *report, struct pd_error *error);
+int pd_load_imbalance_spray_run(const struct pd_app_call *call, const struct pd_app_window *window,
+                                struct pd_report *report, struct pd_error *error);
 
 #endif

@@ -27,7 +27,7 @@ static uint32_t id_of(const struct loop_state *state, uint32_t sw)
     return sw == PD_NONE ? 0 : state->topology->switches[sw].id;
 }
 
-void loop_forget(struct loop_state *state, struct loop_packet *packet, bool undecided)
+void pd_loop_forget(struct loop_state *state, struct loop_packet *packet, bool undecided)
 {
     const struct loop_visit *visit = &packet->visits[0];
     struct loop_long *entry = packet->visits_len ? long_of(state, &packet->flow) : NULL;
@@ -44,14 +44,14 @@ void loop_forget(struct loop_state *state, struct loop_packet *packet, bool unde
     packet->visits_len = 0;
 }
 
-void loop_expire(struct loop_state *state, uint64_t now_ns)
+void pd_loop_expire(struct loop_state *state, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < LOOP_BUCKETS * LOOP_WAYS; i++) {
         struct loop_packet *packet = &state->packets[i / LOOP_WAYS][i % LOOP_WAYS];
         uint64_t last = packet->visits_len ? packet->visits[packet->visits_len - 1].at_ns : now_ns;
 
         if (now_ns > last && now_ns - last >= LOOP_AGE_NS) {
-            loop_forget(state, packet, false);
+            pd_loop_forget(state, packet, false);
         }
     }
 }
@@ -139,8 +139,8 @@ static struct loop_found *place_of(struct loop_state *state, const struct loop_f
     return oldest;
 }
 
-bool loop_note(struct loop_state *state, const struct loop_packet *packet, uint32_t first,
-               uint32_t second)
+bool pd_loop_note(struct loop_state *state, const struct loop_packet *packet, uint32_t first,
+                  uint32_t second)
 {
     const struct loop_visit *last = &packet->visits[packet->visits_len - 1];
     struct loop_found fresh = {0}, *found;
@@ -160,8 +160,8 @@ bool loop_note(struct loop_state *state, const struct loop_packet *packet, uint3
     return is_new;
 }
 
-struct loop_found *loop_known(struct loop_state *state, const struct pd_flow_id *flow,
-                              const struct pd_tagging_set *set, uint64_t now_ns)
+struct loop_found *pd_loop_known(struct loop_state *state, const struct pd_flow_id *flow,
+                                 const struct pd_tagging_set *set, uint64_t now_ns)
 {
     struct loop_link link = {id_of(state, set->from), id_of(state, set->at)};
 

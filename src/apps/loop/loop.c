@@ -47,7 +47,7 @@ static bool packet_in(void *state, const struct pd_app_world *world,
 {
     struct loop_state *own = state;
 
-    return own->codec && loop_take(own, world, packet);
+    return own->codec && pd_loop_take(own, world, packet);
 }
 
 static uint64_t now_us(const struct pd_app_world *world)
@@ -64,14 +64,16 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     uint64_t back_us = (uint64_t)(pd_app_arg_number(call->args, "seconds", 600) * 1e6);
 
     (void)error;
-    loop_expire(own, pd_clock_monotonic_ns());
+    pd_loop_expire(own, pd_clock_monotonic_ns());
     edges = pd_app_edges_say(call, report);
-    loop_report(own, back_us < to_us ? to_us - back_us : 0, !edges.open && !edges.unknown, report);
+    pd_loop_report(own, back_us < to_us ? to_us - back_us : 0, !edges.open && !edges.unknown,
+                   report);
     if (!own->codec) {
-        pd_report_lacks(report, "the topology names no codec that tags links: tags cannot be read");
+        pd_app_report_lacks(report,
+                            "the topology names no codec that tags links: tags cannot be read");
     }
     if (!call->world->ops->packet_out) {
-        pd_report_lacks(report, "there are no switches here that would send packets");
+        pd_app_report_lacks(report, "there are no switches here that would send packets");
     }
     return 0;
 }

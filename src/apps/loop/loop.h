@@ -108,19 +108,19 @@ struct loop_state {
 };
 
 /* One packet of a switch; true when it proves a loop that was not known (packets.c). */
-bool loop_take(struct loop_state *state, const struct pd_app_world *world,
-               const struct pd_app_packet *packet);
+bool pd_loop_take(struct loop_state *state, const struct pd_app_world *world,
+                  const struct pd_app_packet *packet);
 /* Packets that did not come again were no loop (found.c). */
-void loop_expire(struct loop_state *state, uint64_t now_ns);
-void loop_forget(struct loop_state *state, struct loop_packet *packet, bool undecided);
+void pd_loop_expire(struct loop_state *state, uint64_t now_ns);
+void pd_loop_forget(struct loop_state *state, struct loop_packet *packet, bool undecided);
 /* The trail of `packet` repeats at these steps; true when this loop is new. */
-bool loop_note(struct loop_state *state, const struct loop_packet *packet, uint32_t first,
-               uint32_t second);
+bool pd_loop_note(struct loop_state *state, const struct loop_packet *packet, uint32_t first,
+                  uint32_t second);
 /* The loop that was proven lately with this link and flow, or NULL. */
-struct loop_found *loop_known(struct loop_state *state, const struct pd_flow_id *flow,
-                              const struct pd_tagging_set *set, uint64_t now_ns);
+struct loop_found *pd_loop_known(struct loop_state *state, const struct pd_flow_id *flow,
+                                 const struct pd_tagging_set *set, uint64_t now_ns);
 /* Everything that ended at or after `from_us` (report.c). */
-void loop_report(const struct loop_state *state, uint64_t from_us, bool edges_held,
-                 struct pd_report *report);
+void pd_loop_report(const struct loop_state *state, uint64_t from_us, bool edges_held,
+                    struct pd_report *report);
 
 #endif

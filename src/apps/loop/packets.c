@@ -122,7 +122,7 @@ static struct loop_packet *make_room(struct loop_state *state, const struct take
     }
     if (oldest->visits_len) {
         state->counters.crowded_out += taken->from->received_ns - last_ns(oldest) < LOOP_AGE_NS;
-        loop_forget(state, oldest, false);
+        pd_loop_forget(state, oldest, false);
     }
     return oldest;
 }
@@ -244,7 +244,7 @@ static void send_on(struct loop_state *state, const struct pd_app_world *world,
     ++*counter;
     packet->ttl = (uint8_t)(taken->ttl - 1);
     if (counter != &state->counters.sent_on) {
-        loop_forget(state, packet, packet->visits_len > 1);
+        pd_loop_forget(state, packet, packet->visits_len > 1);
     }
 }
 
@@ -266,7 +266,7 @@ static bool take(struct loop_state *state, const struct pd_app_world *world,
                  const struct taken *taken)
 {
     uint64_t now_ns = taken->from->received_ns;
-    struct loop_found *known = loop_known(state, &taken->parsed.flow, &taken->set, now_ns);
+    struct loop_found *known = pd_loop_known(state, &taken->parsed.flow, &taken->set, now_ns);
     struct loop_packet *packet = find(state, taken);
     uint32_t first, second;
     bool is_new;
@@ -279,7 +279,7 @@ static bool take(struct loop_state *state, const struct pd_app_world *world,
         return false;
     }
     if (packet && !is_back(state, packet, taken)) {
-        loop_forget(state, packet, false);
+        pd_loop_forget(state, packet, false);
     }
     if (!packet || !packet->visits_len) {
         packet = packet ? packet : make_room(state, taken);
@@ -291,13 +291,13 @@ static bool take(struct loop_state *state, const struct pd_app_world *world,
         return false;
     }
     state->counters.looping++;
-    is_new = loop_note(state, packet, first, second);
+    is_new = pd_loop_note(state, packet, first, second);
     packet->visits_len = 0;
     return is_new;
 }
 
-bool loop_take(struct loop_state *state, const struct pd_app_world *world,
-               const struct pd_app_packet *packet)
+bool pd_loop_take(struct loop_state *state, const struct pd_app_world *world,
+                  const struct pd_app_packet *packet)
 {
     struct taken taken = {.from = packet};
 

@@ -69,7 +69,7 @@ static void add_visit(const struct loop_found *found, uint32_t i, struct pd_repo
         pd_link_format((struct pd_link_match){found->proof_ids[i][0], found->proof_ids[i][1]},
                        link);
     }
-    pd_report_evidence(
+    pd_app_report_evidence(
         report, "%s: switch %" PRIu32 " sent the packet here with the tags %s; it came by %s%s%s",
         pd_time_format(visit->at_us, time), found->proof_ids[i][1],
         tags_text(visit->set.mark, tags), link,
@@ -81,11 +81,11 @@ static void add_proof(const struct loop_found *found, struct pd_report *report)
 {
     char flow[128];
 
-    pd_report_evidence(report, "a packet from %s", flow_text(&found->proof.flow, flow));
+    pd_app_report_evidence(report, "a packet from %s", flow_text(&found->proof.flow, flow));
     for (uint32_t i = 0; i < found->proof.visits_len; i++) {
         add_visit(found, i, report);
     }
-    pd_report_evidence(
+    pd_app_report_evidence(
         report,
         "its tags were taken off here and switches wrote new ones: it went over %" PRIu32
         "-%" PRIu32 " twice, proven %" PRIu64 " us after it was first here",
@@ -96,23 +96,24 @@ static void add_row(const struct loop_found *found, struct pd_report *report)
 {
     char way[WAY_BYTES];
 
-    pd_report_row(report, "loops",
-                  json_pack("{s:s, s:i, s:I, s:I, s:i, s:I, s:I, s:I}", "switches",
-                            way_text(found, way), "hops", (int)found->len, "flows",
-                            (json_int_t)(found->flows_len + found->flows_left), "packets",
-                            (json_int_t)found->packets, "visits", (int)found->proof.visits_len,
-                            "first_us", (json_int_t)found->proof.visits[0].at_us, "took_us",
-                            (json_int_t)took_us(found), "last_us", (json_int_t)found->last_us));
+    pd_app_report_row(report, "loops",
+                      json_pack("{s:s, s:i, s:I, s:I, s:i, s:I, s:I, s:I}", "switches",
+                                way_text(found, way), "hops", (int)found->len, "flows",
+                                (json_int_t)(found->flows_len + found->flows_left), "packets",
+                                (json_int_t)found->packets, "visits", (int)found->proof.visits_len,
+                                "first_us", (json_int_t)found->proof.visits[0].at_us, "took_us",
+                                (json_int_t)took_us(found), "last_us", (json_int_t)found->last_us));
 }
 
 static void add_loop(const struct loop_found *found, bool with_proof, struct pd_report *report)
 {
     for (uint32_t i = 0; i < found->len; i++) {
-        pd_report_link(report, found->links[i].from, found->links[i].to);
-        pd_report_switch(report, found->links[i].from);
+        pd_app_report_link(report, found->links[i].from, found->links[i].to);
+        pd_app_report_switch(report, found->links[i].from);
     }
     for (uint32_t i = 0; i < found->flows_len; i++) {
-        pd_report_flow(report, json_pack("{s:o}", "flow_id", pd_app_flow_json(&found->flows[i])));
+        pd_app_report_flow(report,
+                           json_pack("{s:o}", "flow_id", pd_app_flow_json(&found->flows[i])));
     }
     report->left_out += found->flows_left;
     add_row(found, report);
@@ -166,12 +167,12 @@ static uint32_t add_longs(const struct loop_state *state, uint64_t from_us,
         if (entry->last.from) {
             pd_link_format((struct pd_link_match){entry->last.from, entry->last.to}, last);
         }
-        pd_report_row(report, "long_paths",
-                      json_pack("{s:s, s:I, s:s, s:s, s:b, s:b, s:I}", "flow",
-                                flow_text(&entry->flow, flow), "packets",
-                                (json_int_t)entry->packets, "tags", tags_text(entry->mark, tags),
-                                "came_by", last, "undecided", entry->undecided, "told_twice",
-                                entry->told, "last_us", (json_int_t)entry->last_us));
+        pd_app_report_row(
+            report, "long_paths",
+            json_pack("{s:s, s:I, s:s, s:s, s:b, s:b, s:I}", "flow", flow_text(&entry->flow, flow),
+                      "packets", (json_int_t)entry->packets, "tags", tags_text(entry->mark, tags),
+                      "came_by", last, "undecided", entry->undecided, "told_twice", entry->told,
+                      "last_us", (json_int_t)entry->last_us));
     }
     return len;
 }
@@ -194,9 +195,9 @@ static void add_counters(const struct loop_state *state, struct pd_report *repor
 
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         if (values[i]) {
-            pd_report_row(report, "packets",
-                          json_pack("{s:s, s:I}", "what", counter_texts[i], "packets",
-                                    (json_int_t)values[i]));
+            pd_app_report_row(report, "packets",
+                              json_pack("{s:s, s:I}", "what", counter_texts[i], "packets",
+                                        (json_int_t)values[i]));
         }
     }
 }
@@ -210,8 +211,8 @@ static void say_loop(const struct loop_found *newest, uint32_t loops, bool edges
     if (loops > 1) {
         snprintf(more, sizeof more, "; %" PRIu32 " loops in all, this is the latest", loops);
     }
-    pd_report_say(report, "a routing loop of %" PRIu32 " hops: switches %.300s%s", newest->len,
-                  way_text(newest, way), more);
+    pd_app_report_say(report, "a routing loop of %" PRIu32 " hops: switches %.300s%s", newest->len,
+                      way_text(newest, way), more);
     report->certain = edges_held;
     report->confidence = edges_held ? 1 : 0.9;
 }
@@ -223,28 +224,29 @@ static void say_lacks(const struct loop_state *state, struct pd_report *report)
                       state->counters.unsendable + state->counters.limited + state->longs_left;
 
     if (unseen) {
-        pd_report_lacks(report, "%" PRIu64 " packets were not followed: see results.packets",
-                        unseen);
+        pd_app_report_lacks(report, "%" PRIu64 " packets were not followed: see results.packets",
+                            unseen);
     }
 }
 
 static void say_longs(uint32_t longs, uint32_t told, struct pd_report *report)
 {
-    pd_report_say(report,
-                  "no loop was proven; %" PRIu32
-                  " flows went a suspiciously long way (too many tags)",
-                  longs);
+    pd_app_report_say(report,
+                      "no loop was proven; %" PRIu32
+                      " flows went a suspiciously long way (too many tags)",
+                      longs);
     if (told) {
-        pd_report_evidence(report,
-                           "the tags of %" PRIu32
-                           " of these flows speak of a link twice, and none of their packets came "
-                           "again: one host alone can write such tags where its edge is open",
-                           told);
+        pd_app_report_evidence(
+            report,
+            "the tags of %" PRIu32
+            " of these flows speak of a link twice, and none of their packets came "
+            "again: one host alone can write such tags where its edge is open",
+            told);
     }
 }
 
-void loop_report(const struct loop_state *state, uint64_t from_us, bool edges_held,
-                 struct pd_report *report)
+void pd_loop_report(const struct loop_state *state, uint64_t from_us, bool edges_held,
+                    struct pd_report *report)
 {
     const struct loop_found *newest = NULL;
     uint32_t told, loops = add_loops(state, from_us, report, &newest);
@@ -259,6 +261,6 @@ void loop_report(const struct loop_state *state, uint64_t from_us, bool edges_he
     if (longs) {
         say_longs(longs, told, report);
     } else {
-        pd_report_say(report, "no loop: no switch sent a packet here that has a tag too many");
+        pd_app_report_say(report, "no loop: no switch sent a packet here that has a tag too many");
     }
 }

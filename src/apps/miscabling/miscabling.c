@@ -135,7 +135,7 @@ static int look_around(const struct pd_app_call *call, const struct pd_app_windo
                              error);
         }
         if (!err && !crossed) {
-            pd_report_row(
+            pd_app_report_row(
                 report, "missing",
                 json_pack("{s:I, s:I}", "switch", (json_int_t)id, "to", (json_int_t)other));
         }
@@ -150,38 +150,39 @@ static void tell(const struct cables *cables, struct pd_report *report)
     for (size_t i = 0; i < cables->len; i++) {
         const struct cable *cable = &cables->cables[i];
 
-        pd_report_link(report, cable->from, cable->to);
-        pd_report_switch(report, cable->from);
-        pd_report_switch(report, cable->to);
-        pd_report_evidence(report,
-                           "%" PRIu64 " walks went from %" PRIu32 " to %" PRIu32
-                           ", which the topology does not join",
-                           cable->walks, cable->from, cable->to);
-        pd_report_row(report, "cables",
-                      json_pack("{s:I, s:I, s:I, s:I}", "from", (json_int_t)cable->from, "to",
-                                (json_int_t)cable->to, "walks", (json_int_t)cable->walks, "alarms",
-                                (json_int_t)cable->alarms));
+        pd_app_report_link(report, cable->from, cable->to);
+        pd_app_report_switch(report, cable->from);
+        pd_app_report_switch(report, cable->to);
+        pd_app_report_evidence(report,
+                               "%" PRIu64 " walks went from %" PRIu32 " to %" PRIu32
+                               ", which the topology does not join",
+                               cable->walks, cable->from, cable->to);
+        pd_app_report_row(report, "cables",
+                          json_pack("{s:I, s:I, s:I, s:I}", "from", (json_int_t)cable->from, "to",
+                                    (json_int_t)cable->to, "walks", (json_int_t)cable->walks,
+                                    "alarms", (json_int_t)cable->alarms));
     }
     if (cables->strange) {
-        pd_report_lacks(report,
-                        "%" PRIu64 " steps of walks are of switches that the topology "
-                        "has not",
-                        cables->strange);
+        pd_app_report_lacks(report,
+                            "%" PRIu64 " steps of walks are of switches that the topology "
+                            "has not",
+                            cables->strange);
     }
     if (cables->left_out) {
-        pd_report_lacks(report, "%" PRIu64 " cables had no room", cables->left_out);
+        pd_app_report_lacks(report, "%" PRIu64 " cables had no room", cables->left_out);
     }
 }
 
 static void say(const struct cables *cables, struct pd_report *report)
 {
     if (!cables->walks) {
-        pd_report_say(report, "no walk was taken that the topology has not");
+        pd_app_report_say(report, "no walk was taken that the topology has not");
     } else if (!cables->len) {
-        pd_report_say(report, "walks beside the topology, but no cable of theirs is between known "
-                              "switches");
+        pd_app_report_say(report,
+                          "walks beside the topology, but no cable of theirs is between known "
+                          "switches");
     } else {
-        pd_report_say(
+        pd_app_report_say(
             report, "%zu cable%s not as in the topology; the first joins %" PRIu32 " and %" PRIu32,
             cables->len, cables->len == 1 ? " is" : "s are", cables->cables[0].from,
             cables->cables[0].to);

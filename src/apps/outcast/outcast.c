@@ -119,11 +119,11 @@ static void show_ports(const struct ports *ports, uint8_t ip_version, struct pd_
 
     for (size_t i = 0; i < ports->len; i++) {
         name_port(&ports->list[i], ip_version, name, sizeof name);
-        pd_report_row(report, "ports",
-                      json_pack("{s:s, s:I, s:I, s:f}", "port", name, "senders",
-                                (json_int_t)ports->list[i].senders, "flows",
-                                (json_int_t)ports->list[i].flows, "flow_mbps",
-                                flow_bps(&ports->list[i]) / 1e6));
+        pd_app_report_row(report, "ports",
+                          json_pack("{s:s, s:I, s:I, s:f}", "port", name, "senders",
+                                    (json_int_t)ports->list[i].senders, "flows",
+                                    (json_int_t)ports->list[i].flows, "flow_mbps",
+                                    flow_bps(&ports->list[i]) / 1e6));
     }
 }
 
@@ -136,12 +136,12 @@ static void name_victims(const struct pd_app_receiver *receiver, const struct po
         const struct pd_app_sender *sender = &receiver->senders[i];
 
         if (victim->from ? sender->port == victim->from : sender == victim->one) {
-            pd_report_evidence(report,
-                               "%s: %" PRIu64 " alarms, %" PRIu64 " retransmissions, %" PRIu64
-                               " timeouts, %" PRIu32 " switches on its way",
-                               pd_addr_format(&sender->addr, receiver->ip_version, addr),
-                               sender->alarms, sender->retransmissions, sender->timeouts,
-                               (uint32_t)sender->path.len);
+            pd_app_report_evidence(report,
+                                   "%s: %" PRIu64 " alarms, %" PRIu64 " retransmissions, %" PRIu64
+                                   " timeouts, %" PRIu32 " switches on its way",
+                                   pd_addr_format(&sender->addr, receiver->ip_version, addr),
+                                   sender->alarms, sender->retransmissions, sender->timeouts,
+                                   (uint32_t)sender->path.len);
         }
     }
 }
@@ -157,26 +157,26 @@ static void blame(const struct pd_app_call *call, const struct pd_app_receiver *
     name_port(many, receiver->ip_version, other, sizeof other);
     pd_app_rate(flow_bps(victim), slow);
     pd_app_rate(flow_bps(many), fast);
-    pd_report_say(report,
-                  "outcast: to %s, %" PRIu64 " flow%s by %s get %s each, %" PRIu64 " by %s %s each",
-                  pd_addr_format(&receiver->addr, receiver->ip_version, addr), victim->flows,
-                  victim->flows == 1 ? "" : "s", few, slow, many->flows, other, fast);
-    pd_report_evidence(report, "%" PRIu64 " senders suffer at once, by both ports",
-                       receiver->suffering);
-    pd_report_evidence(report, "%" PRIu64 " of %" PRIu64 " flows suffer", receiver->flows_suffering,
-                       receiver->flows_telling);
+    pd_app_report_say(
+        report, "outcast: to %s, %" PRIu64 " flow%s by %s get %s each, %" PRIu64 " by %s %s each",
+        pd_addr_format(&receiver->addr, receiver->ip_version, addr), victim->flows,
+        victim->flows == 1 ? "" : "s", few, slow, many->flows, other, fast);
+    pd_app_report_evidence(report, "%" PRIu64 " senders suffer at once, by both ports",
+                           receiver->suffering);
+    pd_app_report_evidence(report, "%" PRIu64 " of %" PRIu64 " flows suffer",
+                           receiver->flows_suffering, receiver->flows_telling);
     name_victims(receiver, victim, report);
     if (receiver->tor) {
-        pd_report_switch(report, receiver->tor);
+        pd_app_report_switch(report, receiver->tor);
     }
     if (receiver->tor && receiver->host) {
-        pd_report_link(report, receiver->tor, receiver->host);
+        pd_app_report_link(report, receiver->tor, receiver->host);
     }
     if (use < 0) {
-        pd_report_lacks(
+        pd_app_report_lacks(
             report, "the capacity of the access link is not known (link_mbps): whether it is full");
     } else {
-        pd_report_evidence(report, "the receiver's access link is %.0f %% full", 100 * use);
+        pd_app_report_evidence(report, "the receiver's access link is %.0f %% full", 100 * use);
     }
     /* An access link with room has no queue to be locked out of: the losses lie elsewhere then. */
     report->certain = use >= LOADED && many->suffering;
@@ -192,10 +192,10 @@ static void name_flows(const struct pd_app_receiver *receiver, const struct port
         if (victim->from ? sender->port != victim->from : sender != victim->one) {
             continue;
         }
-        pd_report_flow(report,
-                       json_pack("{s:o, s:o, s:f}", "flow_id", pd_app_flow_json(&sender->flow),
-                                 "path", pd_app_path_json(&sender->path), "throughput_mbps",
-                                 sender->flow_bps / 1e6));
+        pd_app_report_flow(report,
+                           json_pack("{s:o, s:o, s:f}", "flow_id", pd_app_flow_json(&sender->flow),
+                                     "path", pd_app_path_json(&sender->path), "throughput_mbps",
+                                     sender->flow_bps / 1e6));
     }
 }
 
@@ -214,11 +214,11 @@ static void judge(const struct pd_app_call *call, const struct pd_app_receiver *
         blame(call, receiver, victim, many, report);
         name_flows(receiver, victim, report);
     } else if (!pd_app_receiver_most_suffer(receiver)) {
-        pd_report_say(report, "no outcast: only %" PRIu64 " of %" PRIu64 " flows to %s suffer",
-                      receiver->flows_suffering, receiver->flows_telling,
-                      pd_addr_format(&receiver->addr, receiver->ip_version, addr));
+        pd_app_report_say(report, "no outcast: only %" PRIu64 " of %" PRIu64 " flows to %s suffer",
+                          receiver->flows_suffering, receiver->flows_telling,
+                          pd_addr_format(&receiver->addr, receiver->ip_version, addr));
     } else {
-        pd_report_say(
+        pd_app_report_say(
             report,
             "no outcast: %" PRIu64 " senders to %s suffer, those by the busiest port no less",
             receiver->suffering, pd_addr_format(&receiver->addr, receiver->ip_version, addr));

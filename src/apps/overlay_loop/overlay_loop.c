@@ -211,10 +211,10 @@ static bool goes_round(const struct pair *pair, uint64_t least_pkts)
 
 static void add_flow(struct survey *survey, const struct direction *d)
 {
-    pd_report_flow(survey->report,
-                   json_pack("{s:o, s:o, s:I, s:I}", "flow_id", pd_app_flow_json(&d->flow), "path",
-                             pd_app_path_json(&d->path), "pkts", (json_int_t)d->pkts, "bytes",
-                             (json_int_t)d->bytes));
+    pd_app_report_flow(survey->report,
+                       json_pack("{s:o, s:o, s:I, s:I}", "flow_id", pd_app_flow_json(&d->flow),
+                                 "path", pd_app_path_json(&d->path), "pkts", (json_int_t)d->pkts,
+                                 "bytes", (json_int_t)d->bytes));
 }
 
 static void add_pair(struct survey *survey, const struct pair *pair, bool round)
@@ -224,11 +224,12 @@ static void add_pair(struct survey *survey, const struct pair *pair, bool round)
 
     pd_addr_format(&pair->balancer, version, balancer);
     pd_addr_format(&pair->other, version, other);
-    pd_report_row(survey->report, "pairs",
-                  json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:b}", "balancer", balancer, "other",
-                            other, "pkts_out", (json_int_t)pair->out.pkts, "pkts_back",
-                            (json_int_t)pair->back.pkts, "bytes_out", (json_int_t)pair->out.bytes,
-                            "bytes_back", (json_int_t)pair->back.bytes, "loop", round));
+    pd_app_report_row(survey->report, "pairs",
+                      json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:b}", "balancer", balancer,
+                                "other", other, "pkts_out", (json_int_t)pair->out.pkts, "pkts_back",
+                                (json_int_t)pair->back.pkts, "bytes_out",
+                                (json_int_t)pair->out.bytes, "bytes_back",
+                                (json_int_t)pair->back.bytes, "loop", round));
     if (!round) {
         return;
     }
@@ -236,7 +237,7 @@ static void add_pair(struct survey *survey, const struct pair *pair, bool round)
     add_flow(survey, &pair->back);
     pd_app_voices_add(&survey->out_voices, survey->call->world->topology, &pair->out.flow);
     pd_app_voices_add(&survey->back_voices, survey->call->world->topology, &pair->back.flow);
-    pd_report_evidence(
+    pd_app_report_evidence(
         survey->report,
         "%s sent %" PRIu64 " packets of %" PRIu64 " bytes to %s and got back %" PRIu64
         " of %" PRIu64 " bytes in the same time",
@@ -249,30 +250,31 @@ static void say(struct survey *survey, const struct pair *first, size_t loops)
     struct pd_report *report = survey->report;
 
     if (!survey->balancers_len) {
-        pd_report_lacks(report, "which hosts are load balancers is not known (balancers)");
-        pd_report_say(report, "no load balancer was given: nothing was looked at");
+        pd_app_report_lacks(report, "which hosts are load balancers is not known (balancers)");
+        pd_app_report_say(report, "no load balancer was given: nothing was looked at");
         return;
     }
     if (!survey->overlay_flows) {
-        pd_report_lacks(report, "no host recorded overlay packets of these balancers: agents have "
-                                "to see both ends of the tunnels");
+        pd_app_report_lacks(report,
+                            "no host recorded overlay packets of these balancers: agents have "
+                            "to see both ends of the tunnels");
     }
     if (survey->left_out) {
-        pd_report_lacks(report, "%" PRIu64 " flows of more pairs than are looked at",
-                        survey->left_out);
+        pd_app_report_lacks(report, "%" PRIu64 " flows of more pairs than are looked at",
+                            survey->left_out);
     }
     if (!loops) {
-        pd_report_say(report, "no balancer gets back what it sends");
+        pd_app_report_say(report, "no balancer gets back what it sends");
         return;
     }
-    pd_report_say(report,
-                  "what %s sends to %s seems to come back: likely an overlay loop, not proven "
-                  "(inner packets are not seen); %zu such pairs",
-                  pd_addr_format(&first->balancer, (uint8_t)first->ip_version, balancer),
-                  pd_addr_format(&first->other, (uint8_t)first->ip_version, other), loops);
-    pd_report_lacks(report,
-                    "hosts see outer headers alone: a service that answers each packet with "
-                    "one of the same size looks the same");
+    pd_app_report_say(report,
+                      "what %s sends to %s seems to come back: likely an overlay loop, not proven "
+                      "(inner packets are not seen); %zu such pairs",
+                      pd_addr_format(&first->balancer, (uint8_t)first->ip_version, balancer),
+                      pd_addr_format(&first->other, (uint8_t)first->ip_version, other), loops);
+    pd_app_report_lacks(report,
+                        "hosts see outer headers alone: a service that answers each packet with "
+                        "one of the same size looks the same");
     report->confidence = 0.7;
 }
 

@@ -72,14 +72,14 @@ static void note_change(struct changes *changes, const struct pd_app_row *from,
             note_left(changes, link, to->stime_us);
         }
     }
-    pd_report_row(report, "changes",
-                  json_pack("{s:s, s:s, s:s, s:I, s:I}", "flow", pd_ends_format(&to->flow, ends),
-                            "from", pd_app_path_text(&from->path, before), "to",
-                            pd_app_path_text(&to->path, after), "left_us",
-                            (json_int_t)from->etime_us, "seen_us", (json_int_t)to->stime_us));
-    pd_report_flow(report,
-                   json_pack("{s:o, s:o, s:o}", "flow_id", pd_app_flow_json(&to->flow), "from",
-                             pd_app_path_json(&from->path), "path", pd_app_path_json(&to->path)));
+    pd_app_report_row(
+        report, "changes",
+        json_pack("{s:s, s:s, s:s, s:I, s:I}", "flow", pd_ends_format(&to->flow, ends), "from",
+                  pd_app_path_text(&from->path, before), "to", pd_app_path_text(&to->path, after),
+                  "left_us", (json_int_t)from->etime_us, "seen_us", (json_int_t)to->stime_us));
+    pd_app_report_flow(report, json_pack("{s:o, s:o, s:o}", "flow_id", pd_app_flow_json(&to->flow),
+                                         "from", pd_app_path_json(&from->path), "path",
+                                         pd_app_path_json(&to->path)));
 }
 
 /* Rows of one flow, one for each path. */
@@ -151,15 +151,15 @@ static void show_links(const struct changes *changes, struct pd_report *report)
     for (size_t i = 0; i < changes->left_len; i++) {
         const struct left *left = &changes->left[i];
 
-        pd_report_row(report, "links",
-                      json_pack("{s:o, s:I, s:b}", "link", pd_app_link_json(left->link), "left",
-                                (json_int_t)left->changes, "used_later", (int)left->used));
+        pd_app_report_row(report, "links",
+                          json_pack("{s:o, s:I, s:b}", "link", pd_app_link_json(left->link), "left",
+                                    (json_int_t)left->changes, "used_later", (int)left->used));
         if (left->changes == changes->changes && !left->used) {
-            pd_report_link(report, left->link.from, left->link.to);
-            pd_report_evidence(report,
-                               "all %" PRIu64 " changes left %" PRIu32 "-%" PRIu32
-                               ", and nothing went over it afterwards",
-                               left->changes, left->link.from, left->link.to);
+            pd_app_report_link(report, left->link.from, left->link.to);
+            pd_app_report_evidence(report,
+                                   "all %" PRIu64 " changes left %" PRIu32 "-%" PRIu32
+                                   ", and nothing went over it afterwards",
+                                   left->changes, left->link.from, left->link.to);
         }
     }
 }
@@ -167,17 +167,18 @@ static void show_links(const struct changes *changes, struct pd_report *report)
 static void say(const struct changes *changes, struct pd_report *report)
 {
     if (!changes->flows.len) {
-        pd_report_say(report, "no traffic");
+        pd_app_report_say(report, "no traffic");
     } else if (!changes->changes) {
-        pd_report_say(report, "no flow changed its path");
+        pd_app_report_say(report, "no flow changed its path");
     } else {
-        pd_report_say(report, "%" PRIu64 " change%s of paths", changes->changes,
-                      changes->changes == 1 ? "" : "s");
-        pd_report_evidence(report, "the first one was seen at %" PRIu64 ".%06" PRIu64,
-                           changes->first_us / 1000000, changes->first_us % 1000000);
+        pd_app_report_say(report, "%" PRIu64 " change%s of paths", changes->changes,
+                          changes->changes == 1 ? "" : "s");
+        pd_app_report_evidence(report, "the first one was seen at %" PRIu64 ".%06" PRIu64,
+                               changes->first_us / 1000000, changes->first_us % 1000000);
     }
     if (changes->turns) {
-        pd_report_evidence(report, "%" PRIu64 " flows go several ways in turns", changes->turns);
+        pd_app_report_evidence(report, "%" PRIu64 " flows go several ways in turns",
+                               changes->turns);
     }
 }
 

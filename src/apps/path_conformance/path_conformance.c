@@ -61,7 +61,7 @@ static void add_deviation(const struct findings *f, const struct pd_path *path)
     }
     for (unsigned i = 1; i < path->len; i++) {
         if (!d.usual[i]) {
-            pd_report_link(f->report, path->switches[i - 1], path->switches[i]);
+            pd_app_report_link(f->report, path->switches[i - 1], path->switches[i]);
         }
     }
 }
@@ -96,12 +96,12 @@ static void add_avoided(const struct findings *f, const struct pd_path *path)
         if (!is_listed(avoid, path->switches[i])) {
             continue;
         }
-        pd_report_switch(f->report, path->switches[i]);
+        pd_app_report_switch(f->report, path->switches[i]);
         if (i) {
-            pd_report_link(f->report, path->switches[i - 1], path->switches[i]);
+            pd_app_report_link(f->report, path->switches[i - 1], path->switches[i]);
         }
         if (i + 1 < path->len) {
-            pd_report_link(f->report, path->switches[i], path->switches[i + 1]);
+            pd_app_report_link(f->report, path->switches[i], path->switches[i + 1]);
         }
     }
 }
@@ -114,7 +114,7 @@ static void add_missed(const struct findings *f, const struct pd_path *path)
         json_int_t id = json_integer_value(json_array_get(must_pass, i));
 
         if (!passes(path, (uint32_t)id)) {
-            pd_report_switch(f->report, (uint32_t)id);
+            pd_app_report_switch(f->report, (uint32_t)id);
         }
     }
 }
@@ -168,7 +168,7 @@ static int see_violation(void *context, const struct pd_app_row *row, const json
     }
     f->by_rule[number]++;
     pd_app_voices_add(&f->voices, f->call->world->topology, &row->flow);
-    pd_report_flow(f->report, flow_row(&row->flow, &row->path, "rule", rule));
+    pd_app_report_flow(f->report, flow_row(&row->flow, &row->path, "rule", rule));
     if (exists && f->violations <= PD_REPORT_FLOWS_MAX) { /* those that the report has room for */
         add_concerned(f, &row->path, rule);
     }
@@ -202,10 +202,10 @@ static int ask_violations(struct findings *f, uint64_t from_us, uint64_t to_us,
     int err = pd_app_ask_rows(f->call, f->report, &query, see_violation, f, &infeasible, error);
 
     if (!err && infeasible) {
-        pd_report_lacks(f->report,
-                        "%" PRIu64
-                        " flows have tags that fit no path: rules about switches cannot be judged",
-                        infeasible);
+        pd_app_report_lacks(
+            f->report,
+            "%" PRIu64 " flows have tags that fit no path: rules about switches cannot be judged",
+            infeasible);
     }
     f->infeasible += infeasible;
     return err;
@@ -238,7 +238,7 @@ static void see_alarm(struct findings *f, const char *list, const json_t *object
     json_object_set_new(row, "host", json_integer(alarm.host));
     json_object_set_new(row, "time", json_string(pd_time_format(alarm.time_us, time)));
     json_object_set_new(row, "detail", json_string(detail ? detail : ""));
-    pd_report_row(f->report, list, row);
+    pd_app_report_row(f->report, list, row);
 }
 
 static int ask_alarms(struct findings *f, const char *reason, const char *list, uint64_t from_us,
@@ -258,8 +258,8 @@ static int ask_alarms(struct findings *f, const char *reason, const char *list, 
     }
     *ret_len = json_array_size(alarms);
     if (*ret_len >= ALARMS_MAX) {
-        pd_report_lacks(f->report, "only the newest %d alarms %s were looked at", ALARMS_MAX,
-                        reason);
+        pd_app_report_lacks(f->report, "only the newest %d alarms %s were looked at", ALARMS_MAX,
+                            reason);
     }
     json_decref(alarms);
     return 0;
@@ -303,41 +303,41 @@ static void say(struct findings *f, size_t infeasible_alarms)
     char text[PD_APP_PATH_TEXT_BYTES];
 
     if (f->violations) {
-        pd_report_say(report, "%zu flows break rules; the first one breaks %s%s%s", f->violations,
-                      f->first_rule, f->first.path.len ? " on the path " : "",
-                      pd_app_path_text(&f->first.path, text));
+        pd_app_report_say(report, "%zu flows break rules; the first one breaks %s%s%s",
+                          f->violations, f->first_rule, f->first.path.len ? " on the path " : "",
+                          pd_app_path_text(&f->first.path, text));
         report->certain = !f->edges_open;
         report->confidence = f->edges_open ? 0.9 : 1;
     } else if (f->alarms) {
-        pd_report_say(report, "%zu alarms of installed conformance queries%s", f->alarms,
-                      has_rules(f->call->args) ? "; the rules given here hold" : "");
+        pd_app_report_say(report, "%zu alarms of installed conformance queries%s", f->alarms,
+                          has_rules(f->call->args) ? "; the rules given here hold" : "");
         report->confidence = 0.9;
     } else if (f->infeasible || infeasible_alarms) {
-        pd_report_say(report, "no rule is broken on a path that is known; some flows have tags "
-                              "that fit no path");
+        pd_app_report_say(report, "no rule is broken on a path that is known; some flows have tags "
+                                  "that fit no path");
     } else if (has_rules(f->call->args)) {
-        pd_report_say(report, "all paths conform");
+        pd_app_report_say(report, "all paths conform");
     } else {
-        pd_report_say(report, "no rule was given, and no installed conformance query raised an "
-                              "alarm");
+        pd_app_report_say(report, "no rule was given, and no installed conformance query raised an "
+                                  "alarm");
     }
     if (f->invented) {
-        pd_report_lacks(report, "hosts gave flows that no record can be, or paths that the "
-                                "topology does not have: left out");
+        pd_app_report_lacks(report, "hosts gave flows that no record can be, or paths that the "
+                                    "topology does not have: left out");
     }
     for (int i = 0; i < RULES; i++) {
         if (f->by_rule[i]) {
-            pd_report_evidence(report,
-                               "%zu flows and paths break %s, by the records of their receivers",
-                               f->by_rule[i], rules[i]);
+            pd_app_report_evidence(
+                report, "%zu flows and paths break %s, by the records of their receivers",
+                f->by_rule[i], rules[i]);
         }
     }
     pd_app_voices_say(&f->voices, "what breaks rules", report);
     if (infeasible_alarms) {
-        pd_report_evidence(report,
-                           "%zu alarms INFEASIBLE_PATH: tags that fit no path, so some switch "
-                           "tags wrongly (see wrong-modification)",
-                           infeasible_alarms);
+        pd_app_report_evidence(report,
+                               "%zu alarms INFEASIBLE_PATH: tags that fit no path, so some switch "
+                               "tags wrongly (see wrong-modification)",
+                               infeasible_alarms);
     }
 }
 

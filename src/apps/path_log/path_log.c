@@ -60,8 +60,8 @@ static const json_t *answer_of(struct gathering *g, const json_t *reply)
     const char *error = json_string_value(json_object_get(reply, "error"));
 
     if (!json_is_object(answer)) {
-        pd_report_lacks(g->report, "host %" PRIu32 ": %.200s", host_of(reply),
-                        error ? error : "no answer");
+        pd_app_report_lacks(g->report, "host %" PRIu32 ": %.200s", host_of(reply),
+                            error ? error : "no answer");
     }
     return json_is_object(answer) ? answer : NULL;
 }
@@ -125,9 +125,9 @@ static int start(struct gathering *g, struct pd_error *error)
         }
     }
     if (!err && !at && json_array_size(answers) < g->call->world->topology->hosts_len) {
-        pd_report_lacks(g->report, "%zu of %" PRIu32 " hosts have no agent",
-                        g->call->world->topology->hosts_len - json_array_size(answers),
-                        g->call->world->topology->hosts_len);
+        pd_app_report_lacks(g->report, "%zu of %" PRIu32 " hosts have no agent",
+                            g->call->world->topology->hosts_len - json_array_size(answers),
+                            g->call->world->topology->hosts_len);
     }
     json_decref(answers);
     json_decref(at);
@@ -190,7 +190,7 @@ static int wait_for_all(struct gathering *g, struct pd_error *error)
         err = all_finished(g, &finished, error);
     }
     if (!err && !finished) {
-        pd_report_lacks(g->report, "some hosts were still logging when they were asked");
+        pd_app_report_lacks(g->report, "some hosts were still logging when they were asked");
     }
     return err;
 }
@@ -224,9 +224,9 @@ static void add_file(struct gathering *g, const json_t *answer, uint64_t packets
 
     (void)pd_app_number(answer, "bytes", &bytes);
     snprintf(route, sizeof route, "/v1/logs/%" PRIu64, g->id);
-    pd_report_row(g->report, "files",
-                  json_pack("{s:I, s:I, s:I, s:s}", "host", (json_int_t)g->host, "packets",
-                            (json_int_t)packets, "bytes", (json_int_t)bytes, "route", route));
+    pd_app_report_row(g->report, "files",
+                      json_pack("{s:I, s:I, s:I, s:s}", "host", (json_int_t)g->host, "packets",
+                                (json_int_t)packets, "bytes", (json_int_t)bytes, "route", route));
 }
 
 static int read_host(struct gathering *g, const json_t *answer, struct pd_error *error)
@@ -237,7 +237,7 @@ static int read_host(struct gathering *g, const json_t *answer, struct pd_error 
 
     if (!pd_app_number(answer, "packets", &packets) ||
         !pd_app_number(answer, "dropped", &dropped) || !pd_app_number(answer, "too_late", &late)) {
-        pd_report_lacks(g->report, "host %" PRIu32 ": its answer is not in order", g->host);
+        pd_app_report_lacks(g->report, "host %" PRIu32 ": its answer is not in order", g->host);
         return 0;
     }
     err = pd_app_rows(answer, "rows", g->report, keep, g, error);
@@ -245,23 +245,23 @@ static int read_host(struct gathering *g, const json_t *answer, struct pd_error 
         return err;
     }
     if (err) { /* no rows: a host that says something else */
-        pd_report_lacks(g->report, "host %" PRIu32 ": its answer is not in order", g->host);
+        pd_app_report_lacks(g->report, "host %" PRIu32 ": its answer is not in order", g->host);
     }
     g->written += packets;
     if (dropped) {
-        pd_report_lacks(g->report, "host %" PRIu32 " dropped %" PRIu64 " packets of its log",
-                        g->host, dropped);
+        pd_app_report_lacks(g->report, "host %" PRIu32 " dropped %" PRIu64 " packets of its log",
+                            g->host, dropped);
     }
     if (late) {
-        pd_report_lacks(g->report,
-                        "host %" PRIu32 " had as many packets as were wanted before the end",
-                        g->host);
+        pd_app_report_lacks(g->report,
+                            "host %" PRIu32 " had as many packets as were wanted before the end",
+                            g->host);
     }
     if (packets > g->len - before) {
-        pd_report_evidence(g->report,
-                           "host %" PRIu32 ": %zu of %" PRIu64
-                           " packets are told here, all are in its file",
-                           g->host, g->len - before, packets);
+        pd_app_report_evidence(g->report,
+                               "host %" PRIu32 ": %zu of %" PRIu64
+                               " packets are told here, all are in its file",
+                               g->host, g->len - before, packets);
     }
     add_file(g, answer, packets);
     return 0;
@@ -326,12 +326,12 @@ static void show_packets(struct gathering *g)
     for (size_t i = 0; i < g->len && i < most; i++) {
         const struct logged *packet = &g->packets[i];
 
-        pd_report_row(g->report, "packets",
-                      json_pack("{s:I, s:I, s:s, s:s, s:I}", "time_us", (json_int_t)packet->time_us,
-                                "host", (json_int_t)packet->host, "flow",
-                                pd_ends_format(&packet->row.flow, ends), "path",
-                                path_text(&packet->row.path, path), "bytes",
-                                (json_int_t)packet->row.bytes));
+        pd_app_report_row(g->report, "packets",
+                          json_pack("{s:I, s:I, s:s, s:s, s:I}", "time_us",
+                                    (json_int_t)packet->time_us, "host", (json_int_t)packet->host,
+                                    "flow", pd_ends_format(&packet->row.flow, ends), "path",
+                                    path_text(&packet->row.path, path), "bytes",
+                                    (json_int_t)packet->row.bytes));
     }
 }
 
@@ -346,10 +346,10 @@ static size_t show_flows(struct gathering *g)
 
         for (end = i + 1; end < g->len && !by_flow(packet, &g->packets[end]); end++)
             ;
-        pd_report_flow(g->report,
-                       json_pack("{s:o, s:o, s:I}", "flow_id", pd_app_flow_json(&packet->row.flow),
-                                 "path", pd_app_path_json(&packet->row.path), "pkts",
-                                 (json_int_t)(end - i)));
+        pd_app_report_flow(g->report, json_pack("{s:o, s:o, s:I}", "flow_id",
+                                                pd_app_flow_json(&packet->row.flow), "path",
+                                                pd_app_path_json(&packet->row.path), "pkts",
+                                                (json_int_t)(end - i)));
     }
     return paths;
 }
@@ -364,20 +364,20 @@ static void tell(struct gathering *g)
         paths = show_flows(g);
     }
     if (g->bad) {
-        pd_report_lacks(g->report, "%" PRIu64 " rows that are not in order", g->bad);
+        pd_app_report_lacks(g->report, "%" PRIu64 " rows that are not in order", g->bad);
     }
     if (g->unknown) {
-        pd_report_lacks(g->report, "%" PRIu64 " packets by paths that the topology does not have",
-                        g->unknown);
+        pd_app_report_lacks(
+            g->report, "%" PRIu64 " packets by paths that the topology does not have", g->unknown);
     }
     if (!hosts) {
-        pd_report_say(g->report, "no host could log packets");
+        pd_app_report_say(g->report, "no host could log packets");
     } else if (!g->written) {
-        pd_report_say(g->report, "no packet was wanted by the filter at %zu host%s", hosts,
-                      hosts == 1 ? "" : "s");
+        pd_app_report_say(g->report, "no packet was wanted by the filter at %zu host%s", hosts,
+                          hosts == 1 ? "" : "s");
     } else {
-        pd_report_say(g->report, "%" PRIu64 " packets at %zu host%s, %zu flows and paths",
-                      g->written, hosts, hosts == 1 ? "" : "s", paths);
+        pd_app_report_say(g->report, "%" PRIu64 " packets at %zu host%s, %zu flows and paths",
+                          g->written, hosts, hosts == 1 ? "" : "s", paths);
     }
     g->report->certain = hosts > 0;
     g->report->confidence = hosts ? 1 : 0;

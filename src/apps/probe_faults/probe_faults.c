@@ -22,7 +22,7 @@ static const struct pd_app_param params[] = {
 static int open_probe_faults(const struct pd_app_call *call, void **ret_state,
                              struct pd_error *error)
 {
-    return pd_search_open(call, "probe-faults", PD_APP_PROBES, ret_state, error);
+    return pd_silent_drop_search_open(call, "probe-faults", PD_APP_PROBES, ret_state, error);
 }
 
 const struct pd_app_ops pd_app_probe_faults = {
@@ -32,6 +32,6 @@ const struct pd_app_ops pd_app_probe_faults = {
     .params = params,
     .period_s = 0.1,
     .open = open_probe_faults,
-    .run = pd_search_run,
-    .close = pd_search_close,
+    .run = pd_silent_drop_search_run,
+    .close = pd_silent_drop_search_close,
 };

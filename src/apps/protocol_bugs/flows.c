@@ -11,7 +11,7 @@
 
 /* ---- links ---- */
 
-int pb_links_init(struct pb_case *c)
+int pd_protocol_bug_links_init(struct pb_case *c)
 {
     const struct pd_topology *topology = c->call->world->topology;
     struct pb_links *links = &c->links;
@@ -25,12 +25,12 @@ int pb_links_init(struct pb_case *c)
     return links->pkts && links->lost && links->own && links->bytes && links->down ? 0 : -ENOMEM;
 }
 
-uint32_t pb_link_number(const struct pb_case *c, uint32_t from, uint32_t to)
+uint32_t pd_protocol_bug_link_number(const struct pb_case *c, uint32_t from, uint32_t to)
 {
     const struct pd_topology *topology = c->call->world->topology;
     uint32_t a = pd_topology_switch(topology, from), b = pd_topology_switch(topology, to);
 
-    return a == PD_NONE || b == PD_NONE ? PD_NONE : pd_links_between(topology, a, b, NULL);
+    return a == PD_NONE || b == PD_NONE ? PD_NONE : pd_topology_links_between(topology, a, b, NULL);
 }
 
 /* ---- flows ---- */
@@ -127,7 +127,7 @@ static void sum_bytes(struct pb_case *c, const struct pd_flow_id *flow,
 {
     c->links.down[host_index(c, flow)] += (double)way->bytes;
     for (uint32_t i = 0; i + 1 < way->nodes_len; i++) {
-        uint32_t link = pb_link_number(c, way->nodes[i], way->nodes[i + 1]);
+        uint32_t link = pd_protocol_bug_link_number(c, way->nodes[i], way->nodes[i + 1]);
 
         if (link != PD_NONE) {
             c->links.bytes[link] += (double)way->bytes;
@@ -149,7 +149,7 @@ static bool is_full(const struct pb_case *c, const struct pd_evidence_row *row)
         const uint32_t *nodes = row->ways[w].nodes;
 
         for (uint32_t i = 0; i + 1 < row->ways[w].nodes_len; i++) {
-            uint32_t link = pb_link_number(c, nodes[i], nodes[i + 1]);
+            uint32_t link = pd_protocol_bug_link_number(c, nodes[i], nodes[i + 1]);
 
             if (link != PD_NONE && c->links.bytes[link] > limit) {
                 return true;
@@ -177,7 +177,7 @@ static void add(struct pb_case *c, struct pb_flow *flow, const struct pd_evidenc
         double share = pkts > 0 ? pkts_of(way) / pkts : 1 / (double)row->ways_len;
 
         for (uint32_t i = 0; i + 1 < way->nodes_len; i++) {
-            uint32_t link = pb_link_number(c, way->nodes[i], way->nodes[i + 1]);
+            uint32_t link = pd_protocol_bug_link_number(c, way->nodes[i], way->nodes[i + 1]);
 
             if (link != PD_NONE) {
                 cross(flow, link, share);
@@ -198,7 +198,7 @@ static bool has_paths(const struct pb_case *c, const struct pd_evidence_row *row
             return false;
         }
         for (uint32_t i = 0; i + 1 < way->nodes_len; i++) {
-            if (pb_link_number(c, way->nodes[i], way->nodes[i + 1]) == PD_NONE) {
+            if (pd_protocol_bug_link_number(c, way->nodes[i], way->nodes[i + 1]) == PD_NONE) {
                 return false;
             }
         }
@@ -225,7 +225,7 @@ static int take_flow(struct pb_case *c, const struct pd_evidence_row *row)
     return err;
 }
 
-int pb_take(void *context, const struct pd_evidence_period *period)
+int pd_protocol_bug_take(void *context, const struct pd_evidence_period *period)
 {
     struct pb_case *c = context;
     int err = pd_localiser_observe(c->localiser, period);
@@ -247,7 +247,7 @@ int pb_take(void *context, const struct pd_evidence_period *period)
     return err;
 }
 
-void pb_done(struct pb_case *c)
+void pd_protocol_bug_done(struct pb_case *c)
 {
     pd_localiser_free(c->localiser);
     free(c->links.pkts);

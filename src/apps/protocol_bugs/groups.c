@@ -179,10 +179,10 @@ static void show_flows(struct pb_case *c, const struct group *group)
             continue;
         }
         shown++;
-        pd_report_flow(c->report,
-                       json_pack("{s:o, s:I, s:I}", "flow_id", pd_app_flow_json(&flow->id),
-                                 "retransmissions", (json_int_t)flow->lost, "pkts",
-                                 (json_int_t)flow->pkts));
+        pd_app_report_flow(c->report,
+                           json_pack("{s:o, s:I, s:I}", "flow_id", pd_app_flow_json(&flow->id),
+                                     "retransmissions", (json_int_t)flow->lost, "pkts",
+                                     (json_int_t)flow->pkts));
     }
 }
 
@@ -190,16 +190,17 @@ static void show(struct pb_case *c, const struct finding *f, const char *name)
 {
     const struct group *group = &f->group;
 
-    pd_report_row(c->report, "groups",
-                  json_pack("{s:s, s:I, s:I, s:f, s:I, s:I}", "what", name, "flows",
-                            (json_int_t)group->suffering, "well", (json_int_t)group->healthy,
-                            "loss", f->lost / f->pkts, "links_clean", (json_int_t)f->clean,
-                            "links_open", (json_int_t)f->open));
-    pd_report_evidence(c->report,
-                       "%s: %zu flows lose %.2f %%, %zu do not suffer; %zu of the %zu links that "
-                       "they cross lose next to nothing of others",
-                       name, group->suffering, 100 * f->lost / f->pkts, group->healthy, f->clean,
-                       f->clean + f->open);
+    pd_app_report_row(c->report, "groups",
+                      json_pack("{s:s, s:I, s:I, s:f, s:I, s:I}", "what", name, "flows",
+                                (json_int_t)group->suffering, "well", (json_int_t)group->healthy,
+                                "loss", f->lost / f->pkts, "links_clean", (json_int_t)f->clean,
+                                "links_open", (json_int_t)f->open));
+    pd_app_report_evidence(
+        c->report,
+        "%s: %zu flows lose %.2f %%, %zu do not suffer; %zu of the %zu links that "
+        "they cross lose next to nothing of others",
+        name, group->suffering, 100 * f->lost / f->pkts, group->healthy, f->clean,
+        f->clean + f->open);
     show_flows(c, group);
 }
 
@@ -232,10 +233,11 @@ static void conclude_one(struct pb_case *c, struct finding *f, size_t *found, ch
         }
         c->report->confidence = fmax(c->report->confidence, 0.9 * share);
     } else {
-        pd_report_evidence(c->report,
-                           "%s: %zu flows suffer over %zu links that lose packets of others, too, "
-                           "and %zu that nobody else crosses: nothing follows from it",
-                           name, f->group.suffering, f->dirty, f->open);
+        pd_app_report_evidence(
+            c->report,
+            "%s: %zu flows suffer over %zu links that lose packets of others, too, "
+            "and %zu that nobody else crosses: nothing follows from it",
+            name, f->group.suffering, f->dirty, f->open);
     }
     take_off(c, &f->group);
 }
@@ -248,21 +250,22 @@ static int explain(struct pb_case *c)
     int err = pd_localiser_locate(c->localiser, &verdict);
 
     for (size_t v = 0; v < verdict.links_len && !err; v++) {
-        uint32_t number = pb_link_number(c, verdict.links[v].from, verdict.links[v].to);
+        uint32_t number =
+            pd_protocol_bug_link_number(c, verdict.links[v].from, verdict.links[v].to);
 
         for (size_t i = 0; i < c->flows_len; i++) {
             for (unsigned l = 0; l < c->flows[i].links_len; l++) {
                 c->flows[i].explained |= c->flows[i].links[l].number == number;
             }
         }
-        pd_report_evidence(c->report, "%u-%u drops packets: flows over it are left aside",
-                           verdict.links[v].from, verdict.links[v].to);
+        pd_app_report_evidence(c->report, "%u-%u drops packets: flows over it are left aside",
+                               verdict.links[v].from, verdict.links[v].to);
     }
     for (size_t i = 0; i < c->flows_len; i++) {
         explained += c->flows[i].explained && pb_suffers(&c->flows[i]);
     }
     if (explained) {
-        pd_report_evidence(c->report, "%zu suffering flows are explained by links", explained);
+        pd_app_report_evidence(c->report, "%zu suffering flows are explained by links", explained);
     }
     return err;
 }
@@ -275,31 +278,31 @@ static void say(struct pb_case *c, size_t found, const char *first)
         suffering += pb_suffers(&c->flows[i]);
     }
     if (found) {
-        pd_report_say(c->report,
-                      "no link explains why %zu group%s of flows suffer%s: suspect hosts or "
-                      "protocol (%s%s)",
-                      found, found == 1 ? "" : "s", found == 1 ? "s" : "", first,
-                      found == 1 ? "" : ", …");
+        pd_app_report_say(c->report,
+                          "no link explains why %zu group%s of flows suffer%s: suspect hosts or "
+                          "protocol (%s%s)",
+                          found, found == 1 ? "" : "s", found == 1 ? "s" : "", first,
+                          found == 1 ? "" : ", …");
     } else {
-        pd_report_say(c->report,
-                      "nothing points to a protocol or a host: %zu flows suffer, of %zu seen",
-                      suffering, c->flows_len);
+        pd_app_report_say(c->report,
+                          "nothing points to a protocol or a host: %zu flows suffer, of %zu seen",
+                          suffering, c->flows_len);
     }
     if (c->congested) {
-        pd_report_evidence(c->report, "%llu times a flow was left aside: over a full link",
-                           (unsigned long long)c->congested);
+        pd_app_report_evidence(c->report, "%llu times a flow was left aside: over a full link",
+                               (unsigned long long)c->congested);
     }
     if (c->pathless) {
-        pd_report_evidence(c->report, "%llu times a suffering flow had no path that is known",
-                           (unsigned long long)c->pathless);
+        pd_app_report_evidence(c->report, "%llu times a suffering flow had no path that is known",
+                               (unsigned long long)c->pathless);
     }
     if (c->lost) {
-        pd_report_lacks(c->report, "%llu flows for which there was no room",
-                        (unsigned long long)c->lost);
+        pd_app_report_lacks(c->report, "%llu flows for which there was no room",
+                            (unsigned long long)c->lost);
     }
 }
 
-int pb_conclude(struct pb_case *c, struct pd_error *error)
+int pd_protocol_bug_conclude(struct pb_case *c, struct pd_error *error)
 {
     struct key *keys = calloc(c->flows_len * KINDS + 1, sizeof *keys);
     int err = keys ? explain(c) : -ENOMEM;

@@ -34,7 +34,7 @@ static int prepare(struct pb_case *c, uint64_t window_us)
         .topology = world->topology, .link_mbps = c->link_mbps, .period_us = c->period_us};
     int err = pd_localiser_new(pd_localiser_find("evidence"), &config, &c->localiser);
 
-    return err ? err : pb_links_init(c);
+    return err ? err : pd_protocol_bug_links_init(c);
 }
 
 static int run(void *state, const struct pd_app_call *call, struct pd_report *report,
@@ -53,19 +53,20 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     if (err) {
         err = pd_fail(error, err, "protocol-bugs: %s", pd_error_text(err));
     } else {
-        const struct pd_evidence_sink sink = {&c, pb_take};
+        const struct pd_evidence_sink sink = {&c, pd_protocol_bug_take};
 
         err = world->ops->observe(world->context, now_us > back_us ? now_us - back_us : 0, now_us,
                                   PD_APP_EACH_FLOW, &sink, report, error);
     }
     if (!err) {
-        err = pb_conclude(&c, error);
+        err = pd_protocol_bug_conclude(&c, error);
     }
     if (!err && !c.link_mbps) {
-        pd_report_lacks(report, "what links carry is not known (link_mbps): losses of full links "
-                                "look like any others");
+        pd_app_report_lacks(report,
+                            "what links carry is not known (link_mbps): losses of full links "
+                            "look like any others");
     }
-    pb_done(&c);
+    pd_protocol_bug_done(&c);
     return err;
 }
 

@@ -55,14 +55,14 @@ struct pb_case {
 };
 
 /* flows.c */
-int pb_links_init(struct pb_case *c);
+int pd_protocol_bug_links_init(struct pb_case *c);
 /* PD_NONE: no link of the topology. */
-uint32_t pb_link_number(const struct pb_case *c, uint32_t from, uint32_t to);
-int pb_take(void *context, const struct pd_evidence_period *period);
-void pb_done(struct pb_case *c); /* frees what `c` holds */
+uint32_t pd_protocol_bug_link_number(const struct pb_case *c, uint32_t from, uint32_t to);
+int pd_protocol_bug_take(void *context, const struct pd_evidence_period *period);
+void pd_protocol_bug_done(struct pb_case *c); /* frees what `c` holds */
 
 /* groups.c: what suffering flows that no link explains have in common. */
-int pb_conclude(struct pb_case *c, struct pd_error *error);
+int pd_protocol_bug_conclude(struct pb_case *c, struct pd_error *error);
 
 static inline bool pb_suffers(const struct pb_flow *flow)
 {

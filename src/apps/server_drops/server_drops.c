@@ -120,8 +120,9 @@ static int ask_senders(struct drops *d, uint64_t from_us, struct pd_error *error
     }
     qsort(d->flows, d->len, sizeof *d->flows, by_resent);
     if (d->len > FLOWS_MAX) {
-        pd_report_evidence(d->report, "%zu flows retransmit: the %d that do most were looked at",
-                           d->len, FLOWS_MAX);
+        pd_app_report_evidence(d->report,
+                               "%zu flows retransmit: the %d that do most were looked at", d->len,
+                               FLOWS_MAX);
         d->len = FLOWS_MAX;
     }
     return 0;
@@ -228,12 +229,12 @@ static void show_flows(struct drops *d, uint32_t server)
         const struct flow *flow = &d->flows[i];
 
         if (flow->server == server && flow->known) {
-            pd_report_flow(d->report,
-                           json_pack("{s:o, s:I, s:I, s:I, s:f}", "flow_id",
-                                     pd_app_flow_json(&flow->id), "sent_again",
-                                     (json_int_t)flow->resent, "arrived_pkts",
-                                     (json_int_t)flow->pkts, "arrived_bytes",
-                                     (json_int_t)flow->bytes, "arrived_twice", flow->twice_lo));
+            pd_app_report_flow(d->report,
+                               json_pack("{s:o, s:I, s:I, s:I, s:f}", "flow_id",
+                                         pd_app_flow_json(&flow->id), "sent_again",
+                                         (json_int_t)flow->resent, "arrived_pkts",
+                                         (json_int_t)flow->pkts, "arrived_bytes",
+                                         (json_int_t)flow->bytes, "arrived_twice", flow->twice_lo));
         }
     }
 }
@@ -244,15 +245,16 @@ static void show(struct drops *d, const struct finding *f, const char *where)
     bool server = !strcmp(where, "server");
     double share = (server ? f->twice_lo : resent - f->twice_hi) / resent;
 
-    pd_report_row(d->report, "servers",
-                  json_pack("{s:I, s:s, s:I, s:I, s:I, s:f, s:f}", "server", (json_int_t)f->server,
-                            "lost_by", where, "flows", (json_int_t)f->flows, "senders",
-                            (json_int_t)f->senders, "sent_again", (json_int_t)f->resent,
-                            "arrived_twice_least", f->twice_lo, "arrived_twice_most", f->twice_hi));
-    pd_report_evidence(d->report,
-                       "host %" PRIu32 ": of %" PRIu64 " packets sent again, %.0f to %.0f had "
-                       "reached it before (%zu flows, %zu senders)",
-                       f->server, f->resent, f->twice_lo, f->twice_hi, f->flows, f->senders);
+    pd_app_report_row(d->report, "servers",
+                      json_pack("{s:I, s:s, s:I, s:I, s:I, s:f, s:f}", "server",
+                                (json_int_t)f->server, "lost_by", where, "flows",
+                                (json_int_t)f->flows, "senders", (json_int_t)f->senders,
+                                "sent_again", (json_int_t)f->resent, "arrived_twice_least",
+                                f->twice_lo, "arrived_twice_most", f->twice_hi));
+    pd_app_report_evidence(d->report,
+                           "host %" PRIu32 ": of %" PRIu64 " packets sent again, %.0f to %.0f had "
+                           "reached it before (%zu flows, %zu senders)",
+                           f->server, f->resent, f->twice_lo, f->twice_hi, f->flows, f->senders);
     show_flows(d, f->server);
     if (share > d->report->confidence) {
         d->report->confidence = share;
@@ -290,22 +292,22 @@ static void conclude(struct drops *d)
     }
     d->report->certain &= told > 0;
     if (unknown) {
-        pd_report_lacks(d->report,
-                        "%zu flows of which the server's records are not complete, or not there",
-                        unknown);
+        pd_app_report_lacks(
+            d->report, "%zu flows of which the server's records are not complete, or not there",
+            unknown);
     }
     if (!told) {
         d->report->confidence = 0;
     }
     if (*servers) {
-        pd_report_say(d->report, "packets reach the server and are dropped there: host %s%s%s",
-                      servers, *networks ? "; lost in the network before: those to host " : "",
-                      networks);
+        pd_app_report_say(d->report, "packets reach the server and are dropped there: host %s%s%s",
+                          servers, *networks ? "; lost in the network before: those to host " : "",
+                          networks);
     } else if (*networks) {
-        pd_report_say(d->report, "packets are lost in the network, before they reach host %s",
-                      networks);
+        pd_app_report_say(d->report, "packets are lost in the network, before they reach host %s",
+                          networks);
     } else {
-        pd_report_say(d->report, "no server of whose lost packets anything can be said");
+        pd_app_report_say(d->report, "no server of whose lost packets anything can be said");
     }
 }
 

@@ -74,7 +74,7 @@ static int new_localiser(const struct pd_app_call *call, struct search *search,
     return 0;
 }
 
-void pd_search_close(void *state)
+void pd_silent_drop_search_close(void *state)
 {
     struct search *search = state;
 
@@ -84,8 +84,8 @@ void pd_search_close(void *state)
     free(search);
 }
 
-int pd_search_open(const struct pd_app_call *call, const char *name, unsigned wanted,
-                   void **ret_state, struct pd_error *error)
+int pd_silent_drop_search_open(const struct pd_app_call *call, const char *name, unsigned wanted,
+                               void **ret_state, struct pd_error *error)
 {
     struct search *search = calloc(1, sizeof *search);
 
@@ -95,7 +95,7 @@ int pd_search_open(const struct pd_app_call *call, const char *name, unsigned wa
     *search = (struct search){.name = name, .wanted = wanted};
     int err = new_localiser(call, search, error);
     if (err) {
-        pd_search_close(search);
+        pd_silent_drop_search_close(search);
     } else {
         *ret_state = search;
     }
@@ -167,11 +167,13 @@ static void show_link(struct pd_report *report, const struct pd_verdict_link *li
     char text[PD_LINK_TEXT_BYTES];
 
     pd_link_format((struct pd_link_match){link->from, link->to}, text);
-    pd_report_link(report, link->from, link->to);
-    pd_report_row(report, "links",
-                  json_pack("{s:s, s:f}", "link", text, "loss", link->loss > 0 ? link->loss : 0.0));
+    pd_app_report_link(report, link->from, link->to);
+    pd_app_report_row(
+        report, "links",
+        json_pack("{s:s, s:f}", "link", text, "loss", link->loss > 0 ? link->loss : 0.0));
     if (link->loss > 0) {
-        pd_report_evidence(report, "%s loses about %.2f %% of its packets", text, link->loss * 100);
+        pd_app_report_evidence(report, "%s loses about %.2f %% of its packets", text,
+                               link->loss * 100);
     }
 }
 
@@ -199,7 +201,7 @@ static void show_switches(struct pd_report *report, const json_t *switches)
 
     json_array_foreach((json_t *)(uintptr_t)switches, i, id)
     {
-        pd_report_switch(report, (uint32_t)json_integer_value(id));
+        pd_app_report_switch(report, (uint32_t)json_integer_value(id));
     }
 }
 
@@ -217,7 +219,8 @@ static void show_members(struct pd_report *report, const struct pd_localiser *lo
         json_object_set_new(members, "hosts", hosts_of(localiser->config.topology, verdict));
     }
     show_switches(report, json_object_get(members, "switches"));
-    json_object_foreach(members, name, value) pd_report_member(report, name, json_incref(value));
+    json_object_foreach(members, name, value)
+        pd_app_report_member(report, name, json_incref(value));
     json_decref(members);
 }
 
@@ -229,29 +232,32 @@ static void show_counters(struct pd_report *report, const struct pd_localiser *l
 #define X(name, text) json_object_set_new(row, #name, json_integer((json_int_t)c->name));
     PD_LOCALISE_COUNTERS(X)
 #undef X
-    pd_report_row(report, "observations", row);
-    pd_report_evidence(report, "%" PRIu64 " of %" PRIu64 " flows seen suffered on a known path",
-                       c->signatures, c->flows);
+    pd_app_report_row(report, "observations", row);
+    pd_app_report_evidence(report, "%" PRIu64 " of %" PRIu64 " flows seen suffered on a known path",
+                           c->signatures, c->flows);
     if (c->spread) {
-        pd_report_evidence(report,
-                           "%" PRIu64 " of these took several paths: which of them lost packets is "
-                           "not told",
-                           c->spread);
+        pd_app_report_evidence(report,
+                               "%" PRIu64
+                               " of these took several paths: which of them lost packets is "
+                               "not told",
+                               c->spread);
     }
     if (c->contradicted) {
-        pd_report_evidence(report, "%" PRIu64 " signatures are contradicted by flows that passed",
-                           c->contradicted);
+        pd_app_report_evidence(report,
+                               "%" PRIu64 " signatures are contradicted by flows that passed",
+                               c->contradicted);
     }
     if (c->congested) {
-        pd_report_evidence(report, "%" PRIu64 " flows left aside: over a link that was full",
-                           c->congested);
+        pd_app_report_evidence(report, "%" PRIu64 " flows left aside: over a link that was full",
+                               c->congested);
     }
     if (c->unknown) {
-        pd_report_evidence(report, "%" PRIu64 " flows left aside: their paths are not known",
-                           c->unknown);
+        pd_app_report_evidence(report, "%" PRIu64 " flows left aside: their paths are not known",
+                               c->unknown);
     }
     if (c->dropped) {
-        pd_report_lacks(report, "%" PRIu64 " signatures for which there was no room", c->dropped);
+        pd_app_report_lacks(report, "%" PRIu64 " signatures for which there was no room",
+                            c->dropped);
     }
 }
 
@@ -264,10 +270,11 @@ static void show_detects(struct pd_report *report)
     json_object_foreach(json_object_get(report->more, "detects"), tier, least)
     {
         if (json_is_null(least)) {
-            pd_report_evidence(report, "%s: too little crosses some of these links to tell", tier);
+            pd_app_report_evidence(report, "%s: too little crosses some of these links to tell",
+                                   tier);
         } else {
-            pd_report_evidence(report, "%s: a loss of %.2g %% or more would have been named", tier,
-                               100 * json_real_value(least));
+            pd_app_report_evidence(report, "%s: a loss of %.2g %% or more would have been named",
+                                   tier, 100 * json_real_value(least));
         }
     }
 }
@@ -282,10 +289,10 @@ static bool conclude_switches(struct pd_report *report, const struct pd_verdict 
         return false;
     }
     links = faults > switches ? faults - switches : 0;
-    pd_report_say(report, "%zu switch%s%s %s", switches, switches == 1 ? "" : "es",
-                  links ? " and links beside" : "",
-                  verdict->certain ? "drop packets, and nothing else"
-                                   : "suspected of dropping packets");
+    pd_app_report_say(report, "%zu switch%s%s %s", switches, switches == 1 ? "" : "es",
+                      links ? " and links beside" : "",
+                      verdict->certain ? "drop packets, and nothing else"
+                                       : "suspected of dropping packets");
     return true;
 }
 
@@ -299,18 +306,18 @@ static void conclude(struct pd_report *report, const struct pd_verdict *verdict)
         return;
     }
     if (!verdict->links_len) {
-        pd_report_say(report, "no link is seen to drop packets");
+        pd_app_report_say(report, "no link is seen to drop packets");
     } else if (verdict->certain) {
-        pd_report_say(report, "%zu link%s drop%s packets, and no other", verdict->links_len, plural,
-                      verdict->links_len == 1 ? "s" : "");
+        pd_app_report_say(report, "%zu link%s drop%s packets, and no other", verdict->links_len,
+                          plural, verdict->links_len == 1 ? "s" : "");
     } else {
-        pd_report_say(report, "%zu link%s suspected of dropping packets", verdict->links_len,
-                      plural);
+        pd_app_report_say(report, "%zu link%s suspected of dropping packets", verdict->links_len,
+                          plural);
     }
 }
 
-int pd_search_run(void *state, const struct pd_app_call *call, struct pd_report *report,
-                  struct pd_error *error)
+int pd_silent_drop_search_run(void *state, const struct pd_app_call *call, struct pd_report *report,
+                              struct pd_error *error)
 {
     struct search *search = state;
     struct pd_verdict verdict;
@@ -333,8 +340,9 @@ int pd_search_run(void *state, const struct pd_app_call *call, struct pd_report 
     show_members(report, search->localiser, &verdict);
     show_detects(report);
     if (search->wanted & PD_APP_FLOWS && !search->localiser->config.link_mbps) {
-        pd_report_lacks(report, "what links carry is not known (link_mbps): losses of full links "
-                                "look like those of faulty ones");
+        pd_app_report_lacks(report,
+                            "what links carry is not known (link_mbps): losses of full links "
+                            "look like those of faulty ones");
     }
     conclude(report, &verdict);
     return 0;
@@ -355,7 +363,7 @@ static int open_silent_drops(const struct pd_app_call *call, void **ret_state,
     } else if (kinds && strcmp(kinds, "both") != 0) {
         return pd_fail(error, -PD_E_VALUE, "kinds: expects flows, paths or both");
     }
-    return pd_search_open(call, "silent-drops", wanted, ret_state, error);
+    return pd_silent_drop_search_open(call, "silent-drops", wanted, ret_state, error);
 }
 
 const struct pd_app_ops pd_app_silent_drops = {
@@ -366,6 +374,6 @@ const struct pd_app_ops pd_app_silent_drops = {
     .period_s = 0.2,
     .keep_s = 10,
     .open = open_silent_drops,
-    .run = pd_search_run,
-    .close = pd_search_close,
+    .run = pd_silent_drop_search_run,
+    .close = pd_silent_drop_search_close,
 };

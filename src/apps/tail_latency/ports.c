@@ -15,7 +15,8 @@ static int by_place(const void *a, const void *b)
     return x->sw != y->sw ? (x->sw > y->sw ? 1 : -1) : (x->to > y->to) - (x->to < y->to);
 }
 
-struct tail_port *tail_ports_find(const struct tail_ports *ports, uint32_t sw, uint32_t to)
+struct tail_port *pd_tail_latency_ports_find(const struct tail_ports *ports, uint32_t sw,
+                                             uint32_t to)
 {
     const struct tail_port key = {.sw = sw, .to = to};
 
@@ -26,7 +27,7 @@ struct tail_port *tail_ports_find(const struct tail_ports *ports, uint32_t sw, u
 /* The port, new ones in their place. NULL: no room or no memory. */
 static struct tail_port *port_of(struct tail_ports *ports, uint32_t sw, uint32_t to)
 {
-    struct tail_port *port = tail_ports_find(ports, sw, to);
+    struct tail_port *port = pd_tail_latency_ports_find(ports, sw, to);
     size_t at = ports->len;
 
     if (port || ports->len == TAIL_PORTS_MAX ||
@@ -109,7 +110,7 @@ static int take_row(struct tail_ports *ports, const json_t *row)
     return err ? err : take_path(ports, &path, last ? (uint32_t)to : 0);
 }
 
-int tail_ports_take(struct tail_ports *ports, const json_t *answer)
+int pd_tail_latency_ports_take(struct tail_ports *ports, const json_t *answer)
 {
     const json_t *rows = json_object_get(answer, "rows"), *row;
     size_t i;
@@ -129,8 +130,9 @@ static struct tail_port *hop_of(const struct tail_ports *ports, size_t path, uin
 {
     const struct pd_path *way = &ports->paths[path];
 
-    return tail_ports_find(ports, way->switches[place],
-                           place + 1 < way->len ? way->switches[place + 1] : ports->hosts[path]);
+    return pd_tail_latency_ports_find(ports, way->switches[place],
+                                      place + 1 < way->len ? way->switches[place + 1]
+                                                           : ports->hosts[path]);
 }
 
 static void judge_path(struct tail_ports *ports, size_t path)
@@ -154,7 +156,7 @@ static void judge_path(struct tail_ports *ports, size_t path)
     }
 }
 
-void tail_ports_judge(struct tail_ports *ports, double quantile)
+void pd_tail_latency_ports_judge(struct tail_ports *ports, double quantile)
 {
     for (size_t i = 0; i < ports->len; i++) {
         struct tail_port *port = &ports->ports[i];
@@ -167,7 +169,7 @@ void tail_ports_judge(struct tail_ports *ports, double quantile)
     }
 }
 
-void tail_ports_done(struct tail_ports *ports)
+void pd_tail_latency_ports_done(struct tail_ports *ports)
 {
     for (size_t i = 0; i < ports->len; i++) {
         pd_telemetry_bins_done(&ports->ports[i].bins);

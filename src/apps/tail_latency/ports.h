@@ -14,7 +14,7 @@
 struct tail_port {
     uint32_t sw, to; /* to: a switch, a host, 0: not known */
     struct pd_telemetry_bins bins;
-    uint64_t low, high, value; /* of the quantile; tail_ports_judge */
+    uint64_t low, high, value; /* of the quantile; pd_tail_latency_ports_judge */
     bool enough;               /* samples for it */
     bool slow;                 /* it makes the tail of a path alone */
     uint64_t others;           /* then: what the other hops of that path take at most, together */
@@ -30,14 +30,15 @@ struct tail_ports {
 };
 
 /* Adds the rows of an answer of getTelemetry by flow and port. 0 or -ENOMEM. */
-int tail_ports_take(struct tail_ports *ports, const json_t *answer);
+int pd_tail_latency_ports_take(struct tail_ports *ports, const json_t *answer);
 
 /* Fills what hangs on the quantile, and finds slow ports. */
-void tail_ports_judge(struct tail_ports *ports, double quantile);
+void pd_tail_latency_ports_judge(struct tail_ports *ports, double quantile);
 
 /* NULL: nothing was measured there. */
-struct tail_port *tail_ports_find(const struct tail_ports *ports, uint32_t sw, uint32_t to);
+struct tail_port *pd_tail_latency_ports_find(const struct tail_ports *ports, uint32_t sw,
+                                             uint32_t to);
 
-void tail_ports_done(struct tail_ports *ports); /* zeroed is fine */
+void pd_tail_latency_ports_done(struct tail_ports *ports); /* zeroed is fine */
 
 #endif

@@ -45,18 +45,18 @@ static int ask(const struct pd_app_call *call, const struct pd_app_window *windo
     int err =
         pd_app_ask(call, report, "getTelemetry", question_of(call, window), NULL, &answer, error);
 
-    if (!err && tail_ports_take(ports, answer)) {
+    if (!err && pd_tail_latency_ports_take(ports, answer)) {
         err = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
     json_decref(answer);
     if (!err && ports->bad) {
-        pd_report_lacks(report, "%zu rows of an answer are none: left out", ports->bad);
+        pd_app_report_lacks(report, "%zu rows of an answer are none: left out", ports->bad);
     }
     if (!err && ports->left_out) {
-        pd_report_lacks(report, "%zu rows had no room", ports->left_out);
+        pd_app_report_lacks(report, "%zu rows had no room", ports->left_out);
     }
     if (!err) {
-        tail_ports_judge(ports, pd_app_arg_number(call->args, "quantile", 0.99));
+        pd_tail_latency_ports_judge(ports, pd_app_arg_number(call->args, "quantile", 0.99));
     }
     return err;
 }
@@ -84,23 +84,23 @@ static void tell_port(const struct tail_port *port, const struct tail_port *befo
     char text[PORT_TEXT_BYTES];
 
     if (pd_topology_switch(topology, port->to) != PD_NONE) {
-        pd_report_link(report, port->sw, port->to);
+        pd_app_report_link(report, port->sw, port->to);
     }
-    pd_report_switch(report, port->sw);
-    pd_report_evidence(report,
-                       "%s: %.4g %% of %" PRIu64 " samples are at most %" PRIu64 " (%" PRIu64
-                       " to %" PRIu64 "), and at all other hops of a path together "
-                       "at most %" PRIu64,
-                       port_text(port, text), percent, port->bins.samples, port->value, port->low,
-                       port->high, port->others);
+    pd_app_report_switch(report, port->sw);
+    pd_app_report_evidence(report,
+                           "%s: %.4g %% of %" PRIu64 " samples are at most %" PRIu64 " (%" PRIu64
+                           " to %" PRIu64 "), and at all other hops of a path together "
+                           "at most %" PRIu64,
+                           port_text(port, text), percent, port->bins.samples, port->value,
+                           port->low, port->high, port->others);
     if (before && before->bins.samples) {
-        pd_report_evidence(report,
-                           "%s: %s, %" PRIu64 " in the span before (%" PRIu64 " to %" PRIu64 ")",
-                           port_text(port, text), is_new(port, before) ? "new" : "not new",
-                           before->value, before->low, before->high);
+        pd_app_report_evidence(
+            report, "%s: %s, %" PRIu64 " in the span before (%" PRIu64 " to %" PRIu64 ")",
+            port_text(port, text), is_new(port, before) ? "new" : "not new", before->value,
+            before->low, before->high);
     } else {
-        pd_report_evidence(report, "%s: nothing was measured there in the span before",
-                           port_text(port, text));
+        pd_app_report_evidence(report, "%s: nothing was measured there in the span before",
+                               port_text(port, text));
     }
 }
 
@@ -139,8 +139,9 @@ static void show(const struct tail_ports *now, const struct tail_ports *before, 
     }
     qsort(order, now->len, sizeof(void *), slowest_first);
     for (size_t i = 0; i < now->len && i < k; i++) {
-        pd_report_row(report, "ports",
-                      port_row(order[i], tail_ports_find(before, order[i]->sw, order[i]->to)));
+        pd_app_report_row(
+            report, "ports",
+            port_row(order[i], pd_tail_latency_ports_find(before, order[i]->sw, order[i]->to)));
     }
     free((void *)order);
 }
@@ -155,7 +156,7 @@ static void judge(const struct pd_app_call *call, const struct tail_ports *now,
 
     for (size_t i = 0; i < now->len; i++) {
         const struct tail_port *port = &now->ports[i];
-        const struct tail_port *then = tail_ports_find(before, port->sw, port->to);
+        const struct tail_port *then = pd_tail_latency_ports_find(before, port->sw, port->to);
         few += !port->enough;
         if (port->slow) {
             slow++;
@@ -165,24 +166,24 @@ static void judge(const struct pd_app_call *call, const struct tail_ports *now,
         }
     }
     if (few) {
-        pd_report_lacks(report, "%zu of %zu ports have too few samples for that quantile", few,
-                        now->len);
+        pd_app_report_lacks(report, "%zu of %zu ports have too few samples for that quantile", few,
+                            now->len);
     }
     report->certain = now->len > 0 && !few;
     report->confidence = now->len ? 0.95 : 0;
     if (!now->len) {
-        pd_report_say(report, "nothing was measured");
+        pd_app_report_say(report, "nothing was measured");
     } else if (!slow) {
-        pd_report_say(report, "no port makes the tail of a path alone");
+        pd_app_report_say(report, "no port makes the tail of a path alone");
     } else if (slow == 1) {
-        pd_report_say(report,
-                      "switch %s slows these flows: %.4g %% of packets wait at most "
-                      "%" PRIu64 "%s",
-                      port_text(first, text), percent, first->value,
-                      fresh ? ", which is new" : ", as before");
+        pd_app_report_say(report,
+                          "switch %s slows these flows: %.4g %% of packets wait at most "
+                          "%" PRIu64 "%s",
+                          port_text(first, text), percent, first->value,
+                          fresh ? ", which is new" : ", as before");
     } else {
-        pd_report_say(report, "%zu ports slow these flows, %zu of them anew; most switch %s", slow,
-                      fresh, port_text(first, text));
+        pd_app_report_say(report, "%zu ports slow these flows, %zu of them anew; most switch %s",
+                          slow, fresh, port_text(first, text));
     }
 }
 
@@ -227,8 +228,8 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
         judge(call, &now, &before, report);
         show(&now, &before, pd_app_arg_u64(call->args, "k", 10), report);
     }
-    tail_ports_done(&now);
-    tail_ports_done(&before);
+    pd_tail_latency_ports_done(&now);
+    pd_tail_latency_ports_done(&before);
     return err;
 }
 

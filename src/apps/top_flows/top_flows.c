@@ -77,19 +77,20 @@ static int take(void *context, const struct pd_app_row *row, const json_t *objec
         pd_ends_format(&row->flow, top->first);
         top->first_bytes = (double)row->bytes;
     }
-    pd_report_row(top->report, "flows",
-                  json_pack("{s:s, s:i, s:I, s:I, s:f}", "flow", pd_ends_format(&row->flow, ends),
-                            "protocol", row->flow.protocol, "bytes", (json_int_t)row->bytes, "pkts",
-                            (json_int_t)row->pkts, "share", share));
+    pd_app_report_row(top->report, "flows",
+                      json_pack("{s:s, s:i, s:I, s:I, s:f}", "flow",
+                                pd_ends_format(&row->flow, ends), "protocol", row->flow.protocol,
+                                "bytes", (json_int_t)row->bytes, "pkts", (json_int_t)row->pkts,
+                                "share", share));
     if (share < top->heavy_share) {
         return 0;
     }
     top->heavy++;
     top->heavy_bytes += (double)row->bytes;
-    pd_report_flow(top->report,
-                   json_pack("{s:o, s:I, s:I, s:f}", "flow_id", pd_app_flow_json(&row->flow),
-                             "bytes", (json_int_t)row->bytes, "pkts", (json_int_t)row->pkts,
-                             "share", share));
+    pd_app_report_flow(top->report,
+                       json_pack("{s:o, s:I, s:I, s:f}", "flow_id", pd_app_flow_json(&row->flow),
+                                 "bytes", (json_int_t)row->bytes, "pkts", (json_int_t)row->pkts,
+                                 "share", share));
     return 0;
 }
 
@@ -98,27 +99,27 @@ static void say(const struct top *top, double seconds, uint64_t k, struct pd_rep
     char all[PD_APP_AMOUNT_BYTES], heavy[PD_APP_AMOUNT_BYTES];
 
     if (!top->len) {
-        pd_report_say(report, "no flows in %g s", seconds);
+        pd_app_report_say(report, "no flows in %g s", seconds);
         return;
     }
     pd_app_amount(top->total, all);
     if (top->heavy) {
-        pd_report_say(report,
-                      "%" PRIu64 " heavy hitter%s, each with %.3g %% of %s or more: %s together",
-                      top->heavy, top->heavy == 1 ? "" : "s", 100 * top->heavy_share, all,
-                      pd_app_amount(top->heavy_bytes, heavy));
+        pd_app_report_say(
+            report, "%" PRIu64 " heavy hitter%s, each with %.3g %% of %s or more: %s together",
+            top->heavy, top->heavy == 1 ? "" : "s", 100 * top->heavy_share, all,
+            pd_app_amount(top->heavy_bytes, heavy));
     } else {
-        pd_report_say(report, "no heavy hitters: no flow has %.3g %% of %s", 100 * top->heavy_share,
-                      all);
+        pd_app_report_say(report, "no heavy hitters: no flow has %.3g %% of %s",
+                          100 * top->heavy_share, all);
     }
-    pd_report_evidence(report, "the largest flow is %s, %s", top->first,
-                       pd_app_amount(top->first_bytes, heavy));
+    pd_app_report_evidence(report, "the largest flow is %s, %s", top->first,
+                           pd_app_amount(top->first_bytes, heavy));
     if (top->by_bytes && top->heavy == top->len && top->len >= k) {
-        pd_report_lacks(report,
-                        "flows beyond the first %" PRIu64 " (k), which may be heavy as well", k);
+        pd_app_report_lacks(
+            report, "flows beyond the first %" PRIu64 " (k), which may be heavy as well", k);
     }
     if (!top->by_bytes) {
-        pd_report_evidence(report, "these are the flows with the most packets");
+        pd_app_report_evidence(report, "these are the flows with the most packets");
     }
     report->certain = true; /* a measurement */
     report->confidence = 1;

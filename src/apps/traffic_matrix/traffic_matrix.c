@@ -75,7 +75,7 @@ static void say(const struct matrix *matrix, double seconds, struct pd_report *r
     size_t at = 0;
 
     if (!matrix->len) {
-        pd_report_say(report, "no traffic in %g s", seconds);
+        pd_app_report_say(report, "no traffic in %g s", seconds);
         return;
     }
     for (size_t i = 0; i < matrix->len && i < NAMED_LEN; i++) {
@@ -85,8 +85,8 @@ static void say(const struct matrix *matrix, double seconds, struct pd_report *r
                                pd_app_amount((double)matrix->pairs[i].bytes, amount),
                                100 * share(matrix, matrix->pairs[i].bytes));
     }
-    pd_report_say(report, "%s in %g s between %zu pairs of racks; most from%s",
-                  pd_app_amount(matrix->bytes, total), seconds, matrix->len, words);
+    pd_app_report_say(report, "%s in %g s between %zu pairs of racks; most from%s",
+                      pd_app_amount(matrix->bytes, total), seconds, matrix->len, words);
 }
 
 static void show(const struct matrix *matrix, struct pd_report *report)
@@ -94,11 +94,11 @@ static void show(const struct matrix *matrix, struct pd_report *report)
     for (size_t i = 0; i < matrix->len; i++) {
         const struct pair *pair = &matrix->pairs[i];
 
-        pd_report_row(report, "pairs",
-                      json_pack("{s:I, s:I, s:I, s:I, s:f}", "src_switch", (json_int_t)pair->src,
-                                "dst_switch", (json_int_t)pair->dst, "bytes",
-                                (json_int_t)pair->bytes, "pkts", (json_int_t)pair->pkts, "share",
-                                share(matrix, pair->bytes)));
+        pd_app_report_row(report, "pairs",
+                          json_pack("{s:I, s:I, s:I, s:I, s:f}", "src_switch",
+                                    (json_int_t)pair->src, "dst_switch", (json_int_t)pair->dst,
+                                    "bytes", (json_int_t)pair->bytes, "pkts",
+                                    (json_int_t)pair->pkts, "share", share(matrix, pair->bytes)));
     }
 }
 
@@ -110,9 +110,9 @@ static int ask_matrix(const struct pd_app_call *call, const struct pd_app_window
     int err = pd_app_ask_rows(call, report, &query, take, matrix, NULL, error);
 
     if (matrix->strange) {
-        pd_report_lacks(report,
-                        "%zu rows of an answer (pairs) name switches that are not there: left out",
-                        matrix->strange);
+        pd_app_report_lacks(
+            report, "%zu rows of an answer (pairs) name switches that are not there: left out",
+            matrix->strange);
     }
     return err == -ENOMEM ? pd_fail(error, err, "%s", pd_error_text(err)) : err;
 }

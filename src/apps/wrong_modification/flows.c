@@ -12,7 +12,7 @@ struct reader {
     struct wm_flows *flows;
 };
 
-void wm_done(struct wm_flows *flows)
+void pd_wrong_modification_done(struct wm_flows *flows)
 {
     free(flows->sent);
     free(flows->arrived);
@@ -139,8 +139,9 @@ static int ask_sent(const struct pd_app_call *call, struct pd_report *report, st
     return err == -ENOMEM ? pd_fail(error, err, "getPoorTCPFlows: %s", pd_error_text(err)) : err;
 }
 
-int wm_ask(const struct pd_app_call *call, struct pd_report *report, uint64_t from_us,
-           uint64_t to_us, struct wm_flows *flows, struct pd_error *error)
+int pd_wrong_modification_ask(const struct pd_app_call *call, struct pd_report *report,
+                              uint64_t from_us, uint64_t to_us, struct wm_flows *flows,
+                              struct pd_error *error)
 {
     struct reader reader = {call->world->topology, flows};
     int err = ask_arrived(call, report, from_us, to_us, &reader, error);
@@ -160,22 +161,23 @@ int wm_ask(const struct pd_app_call *call, struct pd_report *report, uint64_t fr
     return 0;
 }
 
-struct wm_sent *wm_find_sent(const struct wm_flows *flows, const struct pd_flow_id *flow)
+struct wm_sent *pd_wrong_modification_find_sent(const struct wm_flows *flows,
+                                                const struct pd_flow_id *flow)
 {
     return flows->sent_len
                ? bsearch(flow, flows->sent, flows->sent_len, sizeof *flows->sent, compare)
                : NULL;
 }
 
-const struct wm_arrived *wm_find_arrived(const struct wm_flows *flows,
-                                         const struct pd_flow_id *flow)
+const struct wm_arrived *pd_wrong_modification_find_arrived(const struct wm_flows *flows,
+                                                            const struct pd_flow_id *flow)
 {
     return flows->arrived_len
                ? bsearch(flow, flows->arrived, flows->arrived_len, sizeof *flows->arrived, compare)
                : NULL;
 }
 
-struct pd_flow_id wm_reverse(const struct pd_flow_id *flow)
+struct pd_flow_id pd_wrong_modification_reverse(const struct pd_flow_id *flow)
 {
     struct pd_flow_id reverse = *flow;
 

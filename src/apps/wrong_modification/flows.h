@@ -50,13 +50,15 @@ struct wm_flows {
 
 /* Asks what arrived in the time, then what is known to have been sent: so all that arrived had been
  * sent by then. */
-int wm_ask(const struct pd_app_call *call, struct pd_report *report, uint64_t from_us,
-           uint64_t to_us, struct wm_flows *flows, struct pd_error *error);
-void wm_done(struct wm_flows *flows);
+int pd_wrong_modification_ask(const struct pd_app_call *call, struct pd_report *report,
+                              uint64_t from_us, uint64_t to_us, struct wm_flows *flows,
+                              struct pd_error *error);
+void pd_wrong_modification_done(struct wm_flows *flows);
 
-struct wm_sent *wm_find_sent(const struct wm_flows *flows, const struct pd_flow_id *flow);
-const struct wm_arrived *wm_find_arrived(const struct wm_flows *flows,
-                                         const struct pd_flow_id *flow);
-struct pd_flow_id wm_reverse(const struct pd_flow_id *flow);
+struct wm_sent *pd_wrong_modification_find_sent(const struct wm_flows *flows,
+                                                const struct pd_flow_id *flow);
+const struct wm_arrived *pd_wrong_modification_find_arrived(const struct wm_flows *flows,
+                                                            const struct pd_flow_id *flow);
+struct pd_flow_id pd_wrong_modification_reverse(const struct pd_flow_id *flow);
 
 #endif

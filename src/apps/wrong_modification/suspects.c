@@ -103,8 +103,9 @@ static void pick(const struct counts *c, struct wm_suspects *suspects)
     }
 }
 
-int wm_find_suspects(const struct pd_topology *topology, const struct wm_flows *flows,
-                     enum wm_kind kind, struct wm_suspects *ret_suspects)
+int pd_wrong_modification_find_suspects(const struct pd_topology *topology,
+                                        const struct wm_flows *flows, enum wm_kind kind,
+                                        struct wm_suspects *ret_suspects)
 {
     size_t n = topology->switches_len;
     struct counts c = {.topology = topology,
@@ -142,8 +143,8 @@ static bool fits(const struct wm_flows *flows, struct pd_link_match link)
     return true;
 }
 
-void wm_add_links(const struct wm_flows *flows, const struct wm_suspects *suspects,
-                  struct pd_report *report)
+void pd_wrong_modification_add_links(const struct wm_flows *flows,
+                                     const struct wm_suspects *suspects, struct pd_report *report)
 {
     const struct pd_path *path = NULL;
 
@@ -154,7 +155,7 @@ void wm_add_links(const struct wm_flows *flows, const struct wm_suspects *suspec
     }
     for (unsigned i = 1; path && suspects->covered == suspects->wrong && i < path->len; i++) {
         if (fits(flows, (struct pd_link_match){path->switches[i - 1], path->switches[i]})) {
-            pd_report_link(report, path->switches[i - 1], path->switches[i]);
+            pd_app_report_link(report, path->switches[i - 1], path->switches[i]);
         }
     }
 }

@@ -26,11 +26,12 @@ struct wm_suspects {
 };
 
 /* Of the wrong flows of this kind (WM_UNSENT or WM_INFEASIBLE). 0 or -ENOMEM. */
-int wm_find_suspects(const struct pd_topology *topology, const struct wm_flows *flows,
-                     enum wm_kind kind, struct wm_suspects *ret_suspects);
+int pd_wrong_modification_find_suspects(const struct pd_topology *topology,
+                                        const struct wm_flows *flows, enum wm_kind kind,
+                                        struct wm_suspects *ret_suspects);
 
 /* Links on the paths of all wrong flows of WM_UNSENT and of no right one go into the report. */
-void wm_add_links(const struct wm_flows *flows, const struct wm_suspects *suspects,
-                  struct pd_report *report);
+void pd_wrong_modification_add_links(const struct wm_flows *flows,
+                                     const struct wm_suspects *suspects, struct pd_report *report);
 
 #endif

@@ -58,10 +58,10 @@ static bool can_be_judged(const struct judge *j, const struct wm_arrived *arrive
 
 static enum wm_kind kind_of(struct judge *j, const struct wm_arrived *arrived)
 {
-    const struct pd_flow_id reverse = wm_reverse(&arrived->flow);
+    const struct pd_flow_id reverse = pd_wrong_modification_reverse(&arrived->flow);
     uint32_t host =
         pd_app_host_of(j->call->world->topology, &arrived->flow.src, arrived->flow.ip_version);
-    struct wm_sent *sent = wm_find_sent(&j->flows, &arrived->flow);
+    struct wm_sent *sent = pd_wrong_modification_find_sent(&j->flows, &arrived->flow);
 
     if (sent) {
         sent->arrived = true;
@@ -69,7 +69,8 @@ static enum wm_kind kind_of(struct judge *j, const struct wm_arrived *arrived)
     if (!arrived->path.len) {
         return WM_INFEASIBLE;
     }
-    if (sent || (arrived->flow.protocol == 6 && wm_find_sent(&j->flows, &reverse))) {
+    if (sent ||
+        (arrived->flow.protocol == 6 && pd_wrong_modification_find_sent(&j->flows, &reverse))) {
         return WM_RIGHT; /* or it answers one: a port that nobody listens at has no connection */
     }
     if (!host) {
@@ -82,10 +83,11 @@ static enum wm_kind kind_of(struct judge *j, const struct wm_arrived *arrived)
  * nothing but headers. */
 static bool is_reset(const struct judge *j, const struct wm_arrived *arrived)
 {
-    const struct pd_flow_id reverse = wm_reverse(&arrived->flow);
+    const struct pd_flow_id reverse = pd_wrong_modification_reverse(&arrived->flow);
     uint64_t header = arrived->flow.ip_version == 6 ? 60 : 40;
 
-    return arrived->bytes <= header * arrived->pkts && wm_find_arrived(&j->flows, &reverse);
+    return arrived->bytes <= header * arrived->pkts &&
+           pd_wrong_modification_find_arrived(&j->flows, &reverse);
 }
 
 static void judge_flows(struct judge *j)
@@ -185,10 +187,10 @@ static void add_flows(const struct judge *j)
         if (!unsent && arrived->kind != WM_INFEASIBLE) {
             continue;
         }
-        pd_report_flow(j->report,
-                       json_pack("{s:o, s:o, s:s}", "flow_id", pd_app_flow_json(&arrived->flow),
-                                 "path", pd_app_path_json(&arrived->path), "wrong",
-                                 unsent ? "nobody sent it" : "its tags fit no path"));
+        pd_app_report_flow(j->report,
+                           json_pack("{s:o, s:o, s:s}", "flow_id", pd_app_flow_json(&arrived->flow),
+                                     "path", pd_app_path_json(&arrived->path), "wrong",
+                                     unsent ? "nobody sent it" : "its tags fit no path"));
         row = json_object();
         put_flow(row, "arrived", &arrived->flow);
         json_object_set_new(row, "path", json_string(pd_app_path_text(&arrived->path, path)));
@@ -198,7 +200,7 @@ static void add_flows(const struct judge *j)
         } else {
             json_object_set_new(row, "sent", json_string(""));
         }
-        pd_report_row(j->report, unsent ? "modified" : "infeasible", row);
+        pd_app_report_row(j->report, unsent ? "modified" : "infeasible", row);
     }
 }
 
@@ -209,14 +211,14 @@ static void add_suspects(const struct judge *j, const struct wm_suspects *suspec
         return;
     }
     for (size_t i = 0; i < suspects->len; i++) {
-        pd_report_switch(j->report, suspects->ids[i]);
+        pd_app_report_switch(j->report, suspects->ids[i]);
     }
     if (suspects->len) {
-        pd_report_evidence(j->report,
-                           "%zu flows %s; each suspect may have had %zu of them and had %zu right "
-                           "ones; %zu suspects",
-                           suspects->wrong, what, suspects->covered, suspects->right,
-                           suspects->len);
+        pd_app_report_evidence(
+            j->report,
+            "%zu flows %s; each suspect may have had %zu of them and had %zu right "
+            "ones; %zu suspects",
+            suspects->wrong, what, suspects->covered, suspects->right, suspects->len);
     }
 }
 
@@ -227,31 +229,32 @@ static void say_lacks(const struct judge *j)
     const char *protocol = pd_app_arg_text(j->call->args, "protocol");
 
     if (protocol && strcmp(protocol, "tcp") != 0) {
-        pd_report_lacks(report, "only TCP's senders have a record of what they sent: flows of "
-                                "other protocols are judged by their tags alone");
+        pd_app_report_lacks(report, "only TCP's senders have a record of what they sent: flows of "
+                                    "other protocols are judged by their tags alone");
     }
     if (!j->flows.by_events) {
-        pd_report_lacks(report,
-                        "not every host's TCP monitor gets the kernel's events (bpf): "
-                        "what it does not know may have been sent, so only tags are judged");
+        pd_app_report_lacks(report,
+                            "not every host's TCP monitor gets the kernel's events (bpf): "
+                            "what it does not know may have been sent, so only tags are judged");
     }
     if (j->flows.forgotten) {
-        pd_report_lacks(report, "monitors forgot %" PRIu64 " connections early",
-                        j->flows.forgotten);
+        pd_app_report_lacks(report, "monitors forgot %" PRIu64 " connections early",
+                            j->flows.forgotten);
     }
     if (j->flows.since_us > j->from_us) {
-        pd_report_lacks(report, "not every monitor ran since the beginning of this time");
+        pd_app_report_lacks(report, "not every monitor ran since the beginning of this time");
     }
     if (j->flows.left_out) {
-        pd_report_lacks(report, "%" PRIu64 " flows more than are looked at", j->flows.left_out);
+        pd_app_report_lacks(report, "%" PRIu64 " flows more than are looked at", j->flows.left_out);
     }
     if (j->flows.strange) {
-        pd_report_lacks(report, "hosts gave flows that cannot be, or paths that the topology does "
-                                "not have: left out");
+        pd_app_report_lacks(report,
+                            "hosts gave flows that cannot be, or paths that the topology does "
+                            "not have: left out");
     }
     if (j->nobodys) {
-        pd_report_lacks(report, "%zu flows came from addresses of no host that is known here",
-                        j->nobodys);
+        pd_app_report_lacks(report, "%zu flows came from addresses of no host that is known here",
+                            j->nobodys);
     }
 }
 
@@ -259,24 +262,25 @@ static void add_evidence(const struct judge *j)
 {
     struct pd_report *report = j->report;
 
-    pd_report_evidence(report,
-                       "%zu flows and paths are known to their senders, %zu are not, %zu could not "
-                       "be judged, %zu have tags that fit no path",
-                       j->kinds[WM_RIGHT], j->kinds[WM_UNSENT],
-                       j->kinds[WM_UNJUDGED] + j->kinds[WM_ANSWER], j->kinds[WM_INFEASIBLE]);
+    pd_app_report_evidence(
+        report,
+        "%zu flows and paths are known to their senders, %zu are not, %zu could not "
+        "be judged, %zu have tags that fit no path",
+        j->kinds[WM_RIGHT], j->kinds[WM_UNSENT], j->kinds[WM_UNJUDGED] + j->kinds[WM_ANSWER],
+        j->kinds[WM_INFEASIBLE]);
     if (j->pairs) {
-        pd_report_evidence(report,
-                           "%zu flows were sent, did not arrive as such, and arrived with one "
-                           "field changed at that time",
-                           j->pairs);
+        pd_app_report_evidence(report,
+                               "%zu flows were sent, did not arrive as such, and arrived with one "
+                               "field changed at that time",
+                               j->pairs);
     }
     if (j->lost > j->pairs) {
-        pd_report_evidence(report,
-                           "%zu flows were sent and did not arrive: they may be lost as well",
-                           j->lost - j->pairs);
+        pd_app_report_evidence(report,
+                               "%zu flows were sent and did not arrive: they may be lost as well",
+                               j->lost - j->pairs);
     }
     if (j->infeasible_alarms) {
-        pd_report_evidence(report, "%zu alarms INFEASIBLE_PATH", j->infeasible_alarms);
+        pd_app_report_evidence(report, "%zu alarms INFEASIBLE_PATH", j->infeasible_alarms);
     }
     add_suspects(j, &j->unsent, "arrived that nobody sent");
     add_suspects(j, &j->infeasible, "have tags that fit no path");
@@ -305,28 +309,28 @@ static void say(const struct judge *j)
     const struct wm_suspects *main = j->unsent.wrong ? &j->unsent : &j->infeasible;
 
     if (!main->wrong && !j->infeasible_alarms) {
-        pd_report_say(report, "everything that arrived and could be judged is as it was sent");
+        pd_app_report_say(report, "everything that arrived and could be judged is as it was sent");
         return;
     }
     report->certain = is_certain(j);
     if (!main->wrong) {
-        pd_report_say(report,
-                      "%zu alarms of tags that fit no path; their records are not in this "
-                      "time",
-                      j->infeasible_alarms);
+        pd_app_report_say(report,
+                          "%zu alarms of tags that fit no path; their records are not in this "
+                          "time",
+                          j->infeasible_alarms);
     } else if (main->len == 1) {
-        pd_report_say(report, "%s: %zu flows %s, and switch %" PRIu32 " fits best",
-                      report->certain ? "a switch changes packets" : "packets seem to be changed",
-                      main->wrong,
-                      main == &j->unsent ? "arrived that nobody sent"
-                                         : "have tags that fit no path",
-                      main->ids[0]);
+        pd_app_report_say(
+            report, "%s: %zu flows %s, and switch %" PRIu32 " fits best",
+            report->certain ? "a switch changes packets" : "packets seem to be changed",
+            main->wrong,
+            main == &j->unsent ? "arrived that nobody sent" : "have tags that fit no path",
+            main->ids[0]);
     } else {
-        pd_report_say(report, "packets seem to be changed: %zu flows %s; %zu switches fit equally",
-                      main->wrong,
-                      main == &j->unsent ? "arrived that nobody sent"
-                                         : "have tags that fit no path",
-                      main->len);
+        pd_app_report_say(
+            report, "packets seem to be changed: %zu flows %s; %zu switches fit equally",
+            main->wrong,
+            main == &j->unsent ? "arrived that nobody sent" : "have tags that fit no path",
+            main->len);
     }
     report->confidence = report->certain ? 1 : main->len ? 0.5 / (double)main->len : 0.1;
 }
@@ -353,15 +357,16 @@ static int judge_all(struct judge *j, struct pd_error *error)
 
     judge_flows(j);
     find_pairs(j);
-    err = wm_find_suspects(topology, &j->flows, WM_UNSENT, &j->unsent);
+    err = pd_wrong_modification_find_suspects(topology, &j->flows, WM_UNSENT, &j->unsent);
     if (!err) {
-        err = wm_find_suspects(topology, &j->flows, WM_INFEASIBLE, &j->infeasible);
+        err =
+            pd_wrong_modification_find_suspects(topology, &j->flows, WM_INFEASIBLE, &j->infeasible);
     }
     if (err) {
         return pd_fail(error, err, "%s", pd_error_text(err));
     }
     if (j->unsent.wrong) {
-        wm_add_links(&j->flows, &j->unsent, j->report);
+        pd_wrong_modification_add_links(&j->flows, &j->unsent, j->report);
     }
     add_flows(j);
     add_evidence(j);
@@ -398,14 +403,14 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     j.to_us = call->world->ops->now_us(call->world->context);
     back_us = back_us < KEPT_US ? back_us : KEPT_US;
     j.from_us = j.to_us > back_us ? j.to_us - back_us : 0;
-    err = wm_ask(call, report, j.from_us, j.to_us, &j.flows, error);
+    err = pd_wrong_modification_ask(call, report, j.from_us, j.to_us, &j.flows, error);
     if (!err) {
         err = count_alarms(&j, error);
     }
     if (!err) {
         err = judge_all(&j, error);
     }
-    wm_done(&j.flows);
+    pd_wrong_modification_done(&j.flows);
     return err;
 }
 

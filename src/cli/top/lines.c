@@ -80,7 +80,7 @@ static void put_value(const char *name, const json_t *value, unsigned width, FIL
 
     if (words) {
         pd_printable(words);
-        put_folded(pd_text_word(name, title, sizeof title),
+        put_folded(pd_row_text_word(name, title, sizeof title),
                    is_time ? pd_time_format((uint64_t)number, time) : words, width, out);
     }
     free(words);

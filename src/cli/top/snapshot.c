@@ -139,9 +139,9 @@ static json_t *path_text(const struct pd_top_source *source, const json_t *row)
     struct pd_path path;
     struct pd_claim claim;
 
-    return pd_read_path(&reader, row, &path, &claim)
+    return pd_cli_read_path(&reader, row, &path, &claim)
                ? json_null()
-               : json_string(pd_text_way(&claim, &style, text));
+               : json_string(pd_row_text_way(&claim, &style, text));
 }
 
 static void put_flow(const json_t *row, json_t *ret_row)
@@ -151,15 +151,15 @@ static void put_flow(const json_t *row, json_t *ret_row)
     struct pd_flow_id flow;
     const char *name;
 
-    if (pd_read_flow(&reader, row, &flow)) {
+    if (pd_cli_read_flow(&reader, row, &flow)) {
         return;
     }
-    name = pd_protocol_name(flow.protocol);
+    name = pd_query_protocol_name(flow.protocol);
     snprintf(number, sizeof number, "%u", flow.protocol);
     json_object_set_new(ret_row, "source",
-                        json_string(pd_text_end(&flow.src, &flow, flow.src_port, end)));
+                        json_string(pd_row_text_end(&flow.src, &flow, flow.src_port, end)));
     json_object_set_new(ret_row, "destination",
-                        json_string(pd_text_end(&flow.dst, &flow, flow.dst_port, end)));
+                        json_string(pd_row_text_end(&flow.dst, &flow, flow.dst_port, end)));
     json_object_set_new(ret_row, "protocol", json_string(name ? name : number));
 }
 
@@ -416,11 +416,12 @@ const char *pd_top_header_text(const json_t *header, char text[PD_TOP_HEADER_BYT
     }
     snprintf(text, PD_TOP_HEADER_BYTES, "%s%" JSON_INTEGER_FORMAT " alarms/min  %s%s%s%s%s%s", up,
              json_integer_value(json_object_get(header, "alarms_minute")),
-             pd_text_rate(json_number_value(json_object_get(header, "bps")), sum),
-             hottest ? "  hottest " : "", hottest ? pd_text_word(hottest, word, sizeof word) : "",
-             hottest ? " " : "",
-             hottest ? pd_text_rate(json_number_value(json_object_get(header, "hottest_bps")), most)
-                     : "",
+             pd_row_text_rate(json_number_value(json_object_get(header, "bps")), sum),
+             hottest ? "  hottest " : "",
+             hottest ? pd_row_text_word(hottest, word, sizeof word) : "", hottest ? " " : "",
+             hottest
+                 ? pd_row_text_rate(json_number_value(json_object_get(header, "hottest_bps")), most)
+                 : "",
              json_is_false(json_object_get(header, "complete")) ? "  (incomplete)" : "");
     return text;
 }

@@ -125,9 +125,9 @@ static int check(void *settings, const struct pd_cli_words *words, struct pd_err
 static int print_object(const struct pd_top_snapshot *snapshot, json_t *rows,
                         struct pd_error *error)
 {
-    return pd_json_print(json_pack("{s:s, s:O, s:o}", "table", snapshot->table->name, "header",
-                                   snapshot->header, "rows", rows),
-                         error);
+    return pd_cli_json_print(json_pack("{s:s, s:O, s:o}", "table", snapshot->table->name, "header",
+                                       snapshot->header, "rows", rows),
+                             error);
 }
 
 static int print_table(const struct settings *set, const struct pd_top_snapshot *snapshot,
@@ -207,7 +207,7 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
     }
     bool once = set->once || set->json || set->table.csv || !has_screen();
     if (!err && !once) {
-        struct pd_top_show first = {table, column, set->filter, pd_style_of(stdout)};
+        struct pd_top_show first = {table, column, set->filter, pd_row_style_of(stdout)};
         first.style.local = set->table.local;
         first.style.colour = false; /* lines are drawn, not printed */
         err = show(set, &source, &first, error);

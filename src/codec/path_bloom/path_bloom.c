@@ -235,7 +235,7 @@ static uint32_t number_tors(struct pd_path_bloom *bloom)
     uint32_t len = 0;
 
     for (uint32_t i = 0; i < topology->switches_len; i++) {
-        const bool tor = pd_switch_has_rack(&topology->switches[i]);
+        const bool tor = pd_topology_switch_has_rack(&topology->switches[i]);
         bloom->tor_numbers[i] = tor ? len++ : PD_NONE;
     }
     return len;

@@ -341,7 +341,7 @@ static int run_stage(struct solving *s, struct stage *stage, size_t number)
                                        .rank = s->rank,
                                        .lambda = canary->options.lambda,
                                        .is_per_path = canary->options.is_per_path};
-    int err = pd_descent_solve(&descent, s->x, &stage->sweeps);
+    int err = pd_canary_descent_solve(&descent, s->x, &stage->sweeps);
     stage->first = canary->named_len;
     for (uint32_t l = 0; l < network->links_len && !err; l++) {
         if (s->x[l] < NAMED_BELOW && !s->is_gone[l]) {

@@ -328,7 +328,7 @@ static void solve_parts(struct job *job)
     }
 }
 
-int pd_descent_solve(const struct pd_descent *descent, double *ret_x, unsigned *ret_sweeps)
+int pd_canary_descent_solve(const struct pd_descent *descent, double *ret_x, unsigned *ret_sweeps)
 {
     struct job job = {.descent = descent,
                       .x = ret_x,

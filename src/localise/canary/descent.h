@@ -34,6 +34,6 @@ struct pd_descent {
 };
 
 /* x by link into `ret_x`, 1 where nothing says otherwise. 0 or -ENOMEM. */
-int pd_descent_solve(const struct pd_descent *descent, double *ret_x, unsigned *ret_sweeps);
+int pd_canary_descent_solve(const struct pd_descent *descent, double *ret_x, unsigned *ret_sweeps);
 
 #endif

@@ -42,7 +42,8 @@ static void name_tier(const struct pd_localise_network *network, uint32_t link, 
     enum pd_switch_role a = topology->switches[pd_topology_switch(topology, ends->from)].role;
     enum pd_switch_role b = topology->switches[pd_topology_switch(topology, ends->to)].role;
     bool swap = layer(a) > layer(b);
-    snprintf(name, 48, "%s-%s", pd_role_name(swap ? b : a), pd_role_name(swap ? a : b));
+    snprintf(name, 48, "%s-%s", pd_topology_role_name(swap ? b : a),
+             pd_topology_role_name(swap ? a : b));
 }
 
 static struct tier *find_tier(struct tier *tiers, size_t *len, const char *name)

@@ -143,7 +143,7 @@ static json_t *name_of(const struct pd_verdict_link *link)
 
 static uint32_t number_of(const struct pd_evidence_model *model, const struct pd_verdict_link *link)
 {
-    return pd_links_by_ids(model->network->topology, link->from, link->to, NULL);
+    return pd_topology_links_by_ids(model->network->topology, link->from, link->to, NULL);
 }
 
 static const char *kind_name(const struct pd_evidence_model *model,

@@ -14,7 +14,7 @@ void pd_rows_word(struct pd_rows_table *table, const char *text, size_t most)
     size_t size = text && pd_rows_is_csv(table) ? 4 * strlen(text) + 1 : most;
     char *word = malloc(size);
 
-    pd_rows_cell(table, word ? pd_text_word(text, word, size) : NULL);
+    pd_rows_cell(table, word ? pd_row_text_word(text, word, size) : NULL);
     free(word);
 }
 
@@ -34,25 +34,26 @@ static void value_cell(struct pd_rows_table *table, uint64_t value,
 
 void pd_rows_number(struct pd_rows_table *table, uint64_t number)
 {
-    value_cell(table, number, pd_text_number);
+    value_cell(table, number, pd_row_text_number);
 }
 
 void pd_rows_bytes(struct pd_rows_table *table, uint64_t bytes)
 {
-    value_cell(table, bytes, pd_text_bytes);
+    value_cell(table, bytes, pd_row_text_bytes);
 }
 
 void pd_rows_span(struct pd_rows_table *table, uint64_t span_us)
 {
-    value_cell(table, span_us, pd_text_span);
+    value_cell(table, span_us, pd_row_text_span);
 }
 
 void pd_rows_time(struct pd_rows_table *table, uint64_t wall_us)
 {
     char text[PD_TIME_TEXT_BYTES];
 
-    pd_rows_cell(table, pd_rows_is_csv(table) ? pd_time_format(wall_us, text)
-                                              : pd_text_time(wall_us, pd_rows_style(table), text));
+    pd_rows_cell(table, pd_rows_is_csv(table)
+                            ? pd_time_format(wall_us, text)
+                            : pd_row_text_time(wall_us, pd_rows_style(table), text));
 }
 
 /* The five parts, as JSON names them. */
@@ -72,14 +73,14 @@ static void csv_flow(struct pd_rows_table *table, const struct pd_flow_id *flow)
 void pd_rows_flow(struct pd_rows_table *table, const struct pd_flow_id *flow)
 {
     char end[PD_END_TEXT_BYTES], number[PD_TEXT_NUMBER_BYTES];
-    const char *name = pd_protocol_name(flow->protocol);
+    const char *name = pd_query_protocol_name(flow->protocol);
     snprintf(number, sizeof number, "%u", flow->protocol);
     if (pd_rows_is_csv(table)) {
         csv_flow(table, flow);
         return;
     }
-    pd_rows_cell(table, pd_text_end(&flow->src, flow, flow->src_port, end));
-    pd_rows_cell(table, pd_text_end(&flow->dst, flow, flow->dst_port, end));
+    pd_rows_cell(table, pd_row_text_end(&flow->src, flow, flow->src_port, end));
+    pd_rows_cell(table, pd_row_text_end(&flow->dst, flow, flow->dst_port, end));
     pd_rows_cell(table, name ? name : number);
 }
 
@@ -88,14 +89,14 @@ void pd_rows_way(const struct pd_style *style, struct pd_rows_table *table,
 {
     char text[PD_TEXT_WAY_BYTES];
 
-    pd_rows_cell(table, pd_text_way(claim, style, text));
+    pd_rows_cell(table, pd_row_text_way(claim, style, text));
 }
 
 void pd_rows_path(const struct pd_style *style, struct pd_rows_table *table,
                   const struct pd_path *path)
 {
     char text[PD_TEXT_PATH_BYTES];
-    pd_rows_cell(table, pd_text_path(path, style, text));
+    pd_rows_cell(table, pd_row_text_path(path, style, text));
 }
 
 void pd_rows_hops(struct pd_rows_table *table, const struct pd_path *path)

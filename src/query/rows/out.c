@@ -293,7 +293,7 @@ static bool put_telemetry(struct pd_rows_out *out, const struct pd_tib_record *r
     while (pd_tib_extra_next(record, &at, &extra)) {
         if (extra.kind == PD_TELEMETRY_COLUMN_KIND) {
             *ret_at = at;
-            return pd_rows_out_telemetry(out, record->path, extra.bytes, extra.len);
+            return pd_query_rows_out_telemetry(out, record->path, extra.bytes, extra.len);
         }
     }
     return false;

@@ -31,7 +31,7 @@ static unsigned width_of(FILE *stream)
 
 #define NAME_BYTES 64
 
-struct pd_style pd_style_of(FILE *stream)
+struct pd_style pd_row_style_of(FILE *stream)
 {
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     return (struct pd_style){
@@ -42,14 +42,14 @@ struct pd_style pd_style_of(FILE *stream)
     };
 }
 
-struct pd_style pd_style_as(FILE *stream, bool csv)
+struct pd_style pd_row_style_as(FILE *stream, bool csv)
 {
     const struct pd_style plain = {.csv = true};
 
-    return csv ? plain : pd_style_of(stream);
+    return csv ? plain : pd_row_style_of(stream);
 }
 
-const char *pd_text_number(uint64_t number, char text[PD_TEXT_NUMBER_BYTES])
+const char *pd_row_text_number(uint64_t number, char text[PD_TEXT_NUMBER_BYTES])
 {
     char digits[24];
     int len = snprintf(digits, sizeof digits, "%" PRIu64, number);
@@ -64,7 +64,7 @@ const char *pd_text_number(uint64_t number, char text[PD_TEXT_NUMBER_BYTES])
     return text;
 }
 
-const char *pd_text_bytes(uint64_t bytes, char text[PD_TEXT_NUMBER_BYTES])
+const char *pd_row_text_bytes(uint64_t bytes, char text[PD_TEXT_NUMBER_BYTES])
 {
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     double scaled = (double)bytes;
@@ -86,7 +86,7 @@ const char *pd_text_bytes(uint64_t bytes, char text[PD_TEXT_NUMBER_BYTES])
     return text;
 }
 
-const char *pd_text_rate(double bps, char text[PD_TEXT_NUMBER_BYTES])
+const char *pd_row_text_rate(double bps, char text[PD_TEXT_NUMBER_BYTES])
 {
     static const char *const units[] = {"bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", "Pbit/s"};
     unsigned unit = 0;
@@ -99,7 +99,7 @@ const char *pd_text_rate(double bps, char text[PD_TEXT_NUMBER_BYTES])
     return text;
 }
 
-const char *pd_text_span(uint64_t span_us, char text[PD_TEXT_NUMBER_BYTES])
+const char *pd_row_text_span(uint64_t span_us, char text[PD_TEXT_NUMBER_BYTES])
 {
     uint64_t seconds = span_us / PD_US_PER_S, minutes = seconds / 60, hours = minutes / 60;
     if (!span_us) {
@@ -123,8 +123,8 @@ const char *pd_text_span(uint64_t span_us, char text[PD_TEXT_NUMBER_BYTES])
     return text;
 }
 
-const char *pd_text_time(uint64_t wall_us, const struct pd_style *style,
-                         char text[PD_TIME_TEXT_BYTES])
+const char *pd_row_text_time(uint64_t wall_us, const struct pd_style *style,
+                             char text[PD_TIME_TEXT_BYTES])
 {
     char *t = style->local ? NULL : strchr(pd_time_format(wall_us, text), 'T');
 
@@ -138,10 +138,10 @@ const char *pd_text_time(uint64_t wall_us, const struct pd_style *style,
     return text;
 }
 
-const char *pd_text_end(const struct pd_addr *addr, const struct pd_flow_id *flow, uint16_t port,
-                        char text[PD_END_TEXT_BYTES])
+const char *pd_row_text_end(const struct pd_addr *addr, const struct pd_flow_id *flow,
+                            uint16_t port, char text[PD_END_TEXT_BYTES])
 {
-    const char *name = pd_protocol_name(flow->protocol);
+    const char *name = pd_query_protocol_name(flow->protocol);
     bool ports = flow->src_port || flow->dst_port ||
                  (name && (!strcmp(name, "tcp") || !strcmp(name, "udp") || !strcmp(name, "sctp")));
 
@@ -149,7 +149,7 @@ const char *pd_text_end(const struct pd_addr *addr, const struct pd_flow_id *flo
                  : pd_addr_format(addr, flow->ip_version, text);
 }
 
-const char *pd_text_plural(uint64_t n)
+const char *pd_row_text_plural(uint64_t n)
 {
     return n == 1 ? "" : "s";
 }
@@ -160,15 +160,15 @@ static char *put_switch(char *at, size_t size, uint32_t id, const struct pd_styl
     const char *name = style->names ? style->names->of(style->names->context, id) : NULL;
 
     if (name) {
-        pd_text_word(name, at, size < NAME_BYTES ? size : NAME_BYTES);
+        pd_row_text_word(name, at, size < NAME_BYTES ? size : NAME_BYTES);
     } else {
         snprintf(at, size, "%" PRIu32, id);
     }
     return at + strlen(at);
 }
 
-const char *pd_text_path(const struct pd_path *path, const struct pd_style *style,
-                         char text[PD_TEXT_PATH_BYTES])
+const char *pd_row_text_path(const struct pd_path *path, const struct pd_style *style,
+                             char text[PD_TEXT_PATH_BYTES])
 {
     const char *arrow = style->utf8 ? "\u2192" : style->names ? ":" : "-";
     char *at = text, *end = text + PD_TEXT_PATH_BYTES;
@@ -180,17 +180,17 @@ const char *pd_text_path(const struct pd_path *path, const struct pd_style *styl
     return text;
 }
 
-const char *pd_text_way(const struct pd_claim *claim, const struct pd_style *style,
-                        char text[PD_TEXT_WAY_BYTES])
+const char *pd_row_text_way(const struct pd_claim *claim, const struct pd_style *style,
+                            char text[PD_TEXT_WAY_BYTES])
 {
     char mark[PD_WAY_MARK_TEXT_BYTES];
     bool infeasible = claim->state == PD_CLAIM_INFEASIBLE;
     bool state = claim->state && !(infeasible && !claim->path->len);
     size_t at;
 
-    pd_text_path(claim->path, style, text);
+    pd_row_text_path(claim->path, style, text);
     if (!claim->path->len && infeasible) {
-        snprintf(text, PD_TEXT_WAY_BYTES, "%s", pd_way_mark_text(&claim->mark, mark));
+        snprintf(text, PD_TEXT_WAY_BYTES, "%s", pd_query_way_mark_text(&claim->mark, mark));
     }
     at = strlen(text);
     if (state || claim->origin) {
@@ -201,7 +201,7 @@ const char *pd_text_way(const struct pd_claim *claim, const struct pd_style *sty
     return text;
 }
 
-const char *pd_text_word(const char *text, char *word, size_t size)
+const char *pd_row_text_word(const char *text, char *word, size_t size)
 {
     const char *from = text ? text : "?";
     size_t len = strnlen(from, size);

@@ -113,7 +113,7 @@ static uint64_t time_verify(const struct pd_query *query, struct buffer answers[
     for (int i = 0; i < CHILDREN; i++) {
         const struct pd_partial_source source = source_of(&answers[i]);
         struct pd_partial_end end;
-        if (pd_partial_verify(query, &source, &end, NULL)) {
+        if (pd_query_partial_verify(query, &source, &end, NULL)) {
             bench_die("verify failed");
         }
     }

@@ -19,9 +19,9 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     err = call->world->ops->ask(call->world->context, document, &answer, error);
     json_decref(document);
     if (!err) {
-        pd_report_say(report, "%d hosts answer",
-                      (int)json_integer_value(json_object_get(answer, "seen")));
-        pd_report_answer(report, answer);
+        pd_app_report_say(report, "%d hosts answer",
+                          (int)json_integer_value(json_object_get(answer, "seen")));
+        pd_app_report_answer(report, answer);
         report->certain = true;
     }
     json_decref(answer);

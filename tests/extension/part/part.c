@@ -37,8 +37,8 @@ static int greet(void *daemon, struct pd_call *call, struct pd_answer *answer,
     (void)daemon;
     (void)problem;
     pd_count(&greeted, 1);
-    pd_answer_json(answer, 200, answer->type,
-                   json_pack("{s:s, s:s}", "greeting", given->greeting, "to", call->id));
+    pd_http_answer_json(answer, 200, answer->type,
+                        json_pack("{s:s, s:s}", "greeting", given->greeting, "to", call->id));
     return 0;
 }
 

@@ -25,7 +25,7 @@ static int read_args(const struct pd_question *question, const json_t *json, voi
             return pd_fail(error, -PD_E_UNKNOWN_KEY, "%.64s: unknown parameter of toyHosts", name);
         }
         if (text ? pd_query_number(text, PD_TIB_SUM_MAX, &args->least)
-                 : pd_question_number(json, name, &args->least)) {
+                 : pd_query_question_number(json, name, &args->least)) {
             return pd_fail(error, -PD_E_VALUE, "least: expected a number");
         }
     }
@@ -62,9 +62,9 @@ static int check(const struct pd_question_run *run, const json_t *answer,
 
     (void)run;
     (void)hosts;
-    return pd_question_number(answer, "seen", &number) ||
-                   pd_question_number(answer, "enough", &number)
-               ? pd_question_wrong(error, "no numbers of hosts")
+    return pd_query_question_number(answer, "seen", &number) ||
+                   pd_query_question_number(answer, "enough", &number)
+               ? pd_query_question_wrong(error, "no numbers of hosts")
                : 0;
 }
 

@@ -36,14 +36,14 @@ static void check_problem(int err, const struct pd_problem *problem)
     json_t *document;
 
     require(err < 0 && problem->error.code == err && problem->error.text[0]);
-    pd_answer_init(&answer);
-    pd_answer_problem(&answer, problem);
+    pd_http_answer_init(&answer);
+    pd_http_answer_problem(&answer, problem);
     require(answer.http_status >= 400 && answer.http_status < 500);
     document = json_loadb(answer.bytes, answer.len, JSON_REJECT_DUPLICATES, NULL);
     require(json_integer_value(json_object_get(document, "status")) == answer.http_status);
     require(json_string_length(json_object_get(document, "detail")) > 0);
     json_decref(document);
-    pd_answer_done(&answer);
+    pd_http_answer_done(&answer);
 }
 
 /* The first line is the method, the rest the target: as the HTTP library would pass them, but with
@@ -78,18 +78,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .target_bytes = target_bytes,
                                    .body = target,
                                    .body_bytes = target_bytes};
-    err = pd_request_parse(&http, &request, &problem);
+    err = pd_agent_request_parse(&http, &request, &problem);
     if (err) {
         check_problem(err, &problem);
     } else if (request.route == PD_ROUTE_QUESTION) {
         require(request.document.question != NULL);
-        if (pd_document_query(&request.document)) {
-            check_query(pd_document_query(&request.document));
+        if (pd_query_document_query(&request.document)) {
+            check_query(pd_query_document_query(&request.document));
         }
     } else {
         require(request.route < PD_ROUTE_COUNT);
     }
-    pd_request_done(&request);
+    pd_agent_request_done(&request);
     free(target);
     return 0;
 }

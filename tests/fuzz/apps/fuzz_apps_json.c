@@ -86,18 +86,18 @@ static void read_answer(const json_t *json)
     struct pd_app_alarm alarm;
     json_t *object;
 
-    pd_report_init(&report);
-    pd_report_answer(&report, json);
+    pd_app_report_init(&report);
+    pd_app_report_answer(&report, json);
     pd_app_rows(json, "flows", &report, visit, NULL, NULL);
     if (pd_app_alarm_read(json, &alarm) && strlen(alarm.reason) >= sizeof alarm.reason) {
         abort();
     }
-    object = pd_report_json(&report, "any");
+    object = pd_app_report_json(&report, "any");
     if (!object) {
         abort();
     }
     json_decref(object);
-    pd_report_done(&report);
+    pd_app_report_done(&report);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

@@ -64,10 +64,10 @@ static void read_report(void *state, struct pd_app_world *world)
     struct pd_app_call call = {.world = world, .args = json_object()};
     struct pd_report report;
 
-    pd_report_init(&report);
+    pd_app_report_init(&report);
     assert(!pd_app_loop.run(state, &call, &report, NULL));
-    json_decref(pd_report_json(&report, "loop"));
-    pd_report_done(&report);
+    json_decref(pd_app_report_json(&report, "loop"));
+    pd_app_report_done(&report);
     json_decref((json_t *)(uintptr_t)call.args);
 }
 

@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     } else {
         const struct pd_style style = {.utf8 = true};
 
-        (void)pd_cli_view(&pd_question_program, rest, len - 1, &style, out, &outcome, &error);
+        (void)pd_cli_view(&pd_query_question_program, rest, len - 1, &style, out, &outcome, &error);
     }
     fclose(out);
     check(text, bytes);

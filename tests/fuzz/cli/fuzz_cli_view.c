@@ -24,8 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     if (!out) {
         return 0;
     }
-    int err = pd_cli_view(&pd_question_queries[data[0] % PD_QUERY_COUNT], (const char *)data + 1,
-                          len - 1, &style, out, &outcome, &error);
+    int err = pd_cli_view(&pd_query_question_queries[data[0] % PD_QUERY_COUNT],
+                          (const char *)data + 1, len - 1, &style, out, &outcome, &error);
     fclose(out);
     if (err && bytes) {
         abort();

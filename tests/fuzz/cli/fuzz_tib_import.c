@@ -36,7 +36,7 @@ static int take(void *context, const struct pd_tib_record *records, size_t n, ui
     return pd_rows_out_end(&json);
 }
 
-/* Copies what can be read of `text`; its value of pd_ndjson_read. */
+/* Copies what can be read of `text`; its value of pd_cli_ndjson_read. */
 static int copy(const void *text, size_t len, char **ret_text, size_t *ret_len)
 {
     FILE *in = fmemopen((void *)(uintptr_t)text, len, "r"),
@@ -46,7 +46,7 @@ static int copy(const void *text, size_t len, char **ret_text, size_t *ret_len)
         abort();
     }
     const struct pd_ndjson_taker taker = {take, out};
-    int err = pd_ndjson_read(in, &taker, &error);
+    int err = pd_cli_ndjson_read(in, &taker, &error);
     if (err && !*error.text) {
         abort();
     }

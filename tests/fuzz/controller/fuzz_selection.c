@@ -36,17 +36,17 @@ static void check_trees(const struct pd_inventory *inventory, const struct pd_se
         struct pd_trees trees;
         uint64_t ids = 0;
 
-        need(pd_trees_new(inventory, selection, fanout, &trees) == 0);
+        need(pd_controller_trees_new(inventory, selection, fanout, &trees) == 0);
         need(count(trees.tops, trees.tops_len, &ids) == selection->len);
-        pd_trees_done(&trees);
+        pd_controller_trees_done(&trees);
     }
 }
 
 static void check_inventory(const struct pd_inventory *inventory)
 {
     for (size_t i = 0; i < inventory->hosts_len; i++) {
-        need(pd_inventory_find(inventory, inventory->hosts[i].id) == i);
-        need(pd_inventory_find_name(inventory, inventory->hosts[i].name) == i);
+        need(pd_controller_inventory_find(inventory, inventory->hosts[i].id) == i);
+        need(pd_controller_inventory_find_name(inventory, inventory->hosts[i].name) == i);
         need(pd_http_url_check(inventory->hosts[i].url, NULL) == 0);
         need(!i || inventory->hosts[i - 1].id < inventory->hosts[i].id);
     }
@@ -58,16 +58,16 @@ static void check_body(const struct pd_inventory *inventory, const char *body, s
     struct pd_error error = {0};
     json_t *json = NULL;
 
-    if (pd_body_json(body, len, &json, &error)) {
+    if (pd_http_body_json(body, len, &json, &error)) {
         return;
     }
-    if (!pd_select(inventory, json_object_get(json, "hosts"), &selection, &error)) {
+    if (!pd_controller_select(inventory, json_object_get(json, "hosts"), &selection, &error)) {
         need(selection.len > 0 && selection.len <= inventory->hosts_len);
         check_trees(inventory, &selection);
     } else {
         need(error.text[0] != '\0');
     }
-    pd_selection_done(&selection);
+    pd_controller_selection_done(&selection);
     json_decref(json);
 }
 
@@ -80,7 +80,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     struct pd_error error = {0};
 
     need(pd_topology_fat_tree(4, &topology, NULL) == 0);
-    if (pd_inventory_parse(topology, hosts ? text : "", hosts, "hosts.json", &inventory, &error)) {
+    if (pd_controller_inventory_parse(topology, hosts ? text : "", hosts, "hosts.json", &inventory,
+                                      &error)) {
         need(error.text[0] != '\0');
         return 0;
     }
@@ -88,6 +89,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     if (hosts < len) {
         check_body(inventory, text + hosts + 1, len - hosts - 1);
     }
-    pd_inventory_free(inventory);
+    pd_controller_inventory_free(inventory);
     return 0;
 }

@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct pd_error error = {0};
     json_t *json;
 
-    if (pd_body_json((const char *)data, size, &json, &error)) {
+    if (pd_http_body_json((const char *)data, size, &json, &error)) {
         return 0;
     }
     if (!pd_fleet_installation_parse(json, &installation, &error)) {

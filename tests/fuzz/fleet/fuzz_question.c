@@ -74,10 +74,10 @@ static void check_question(const json_t *body)
         check_forest(&forest);
         pd_fleet_forest_done(&forest);
     }
-    err = pd_document_parse(body, others, &document, &error);
+    err = pd_query_document_parse(body, others, &document, &error);
     require(!err || error.text[0]);
     if (!err) {
-        pd_document_done(&document);
+        pd_query_document_done(&document);
     }
     pd_fleet_execute_deadline(json_object_get(body, "deadline_ms"), &deadline_ns, NULL);
 }
@@ -94,7 +94,7 @@ static void check_accept(const uint8_t *data, size_t size)
         memcpy(text, data, size);
     }
     text[size] = '\0';
-    int err = pd_accept_choose(text, types, 3, &index, NULL);
+    int err = pd_http_accept_choose(text, types, 3, &index, NULL);
     require(err ? err == -PD_E_NOT_ACCEPTABLE : index < 3);
     free(text);
 }
@@ -105,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     json_t *body;
 
     check_accept(data, size);
-    if (pd_body_json((const char *)data, size, &body, &error)) {
+    if (pd_http_body_json((const char *)data, size, &body, &error)) {
         require(error.text[0] != '\0');
         return 0;
     }

@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     }
     memcpy(text, data, len);
     text[len] = '\0';
-    if (pd_tokens_parse(text, &tokens, &error)) {
+    if (pd_http_tokens_parse(text, &tokens, &error)) {
         if (tokens.items || !*error.text || strlen(error.text) > 100) {
             abort();
         }
@@ -41,8 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         for (size_t i = 0; i < tokens.len; i++) {
             check_token(&tokens.items[i]);
         }
-        (void)pd_tokens_find(&tokens, (const char *)data, len);
-        pd_tokens_done(&tokens);
+        (void)pd_http_tokens_find(&tokens, (const char *)data, len);
+        pd_http_tokens_done(&tokens);
     }
     free(text);
     return 0;

@@ -85,16 +85,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct pd_question_run run = {.document = &document, .host = &host};
         struct pd_error error = {0};
 
-        if (pd_questions[i]->query) {
+        if (pd_query_questions[i]->query) {
             continue; /* no object: fuzz_query_partial */
         }
-        begin(&run, pd_questions[i]);
-        if (pd_questions[i]->check(&run, answer, &hosts, &error)) {
+        begin(&run, pd_query_questions[i]);
+        if (pd_query_questions[i]->check(&run, answer, &hosts, &error)) {
             require(error.text[0]);
         } else {
-            merge(&run, pd_questions[i], answer);
+            merge(&run, pd_query_questions[i], answer);
         }
-        end(&run, pd_questions[i]);
+        end(&run, pd_query_questions[i]);
     }
     json_decref(answer);
     return 0;

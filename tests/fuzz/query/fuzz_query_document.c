@@ -26,7 +26,7 @@ static void check_words(const struct pd_error *error, int err)
 
 static bool same_asked(const struct pd_document *a, const struct pd_document *b)
 {
-    const struct pd_query *x = pd_document_query(a), *y = pd_document_query(b);
+    const struct pd_query *x = pd_query_document_query(a), *y = pd_query_document_query(b);
 
     if (!x) {
         return !a->asked || !memcmp(a->asked, b->asked, a->question->args_bytes);
@@ -37,15 +37,15 @@ static bool same_asked(const struct pd_document *a, const struct pd_document *b)
 
 static void check_again(const struct pd_document *document)
 {
-    json_t *json = pd_document_json(document);
+    json_t *json = pd_query_document_json(document);
     struct pd_document again;
-    if (!json || pd_document_parse(json, NULL, &again, NULL) ||
+    if (!json || pd_query_document_parse(json, NULL, &again, NULL) ||
         again.question != document->question || !json_equal(again.args, document->args) ||
         !same_asked(&again, document) || !again.text != !document->text ||
         (again.text && strcmp(again.text, document->text) != 0)) {
         abort();
     }
-    pd_document_done(&again);
+    pd_query_document_done(&again);
     json_decref(json);
 }
 
@@ -54,16 +54,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     struct pd_document document;
     struct pd_error error = {0};
     json_t *json;
-    if (pd_body_json((const char *)data, len, &json, NULL)) {
+    if (pd_http_body_json((const char *)data, len, &json, NULL)) {
         return 0;
     }
-    int err = pd_document_parse(json, others, &document, &error);
+    int err = pd_query_document_parse(json, others, &document, &error);
     json_decref(json);
     if (err) {
         check_words(&error, err);
         return 0;
     }
     check_again(&document);
-    pd_document_done(&document);
+    pd_query_document_done(&document);
     return 0;
 }

@@ -60,7 +60,7 @@ static void make_query(struct pd_query *query, unsigned number)
 static int verify(const struct pd_query *query, struct reading reading, struct pd_partial_end *end)
 {
     const struct pd_partial_source source = {.context = &reading, .read = read_piece};
-    return pd_partial_verify(query, &source, end, NULL);
+    return pd_query_partial_verify(query, &source, end, NULL);
 }
 
 static struct pd_query_merge *merge(const struct pd_query *query, struct reading reading)

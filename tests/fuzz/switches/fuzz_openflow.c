@@ -41,7 +41,7 @@ static void checked(struct pd_of_session *session, uint32_t changes)
     const struct pd_of_differences *d = &session->differences;
     assert(changes == d->missing + d->differing + d->surplus);
     assert(d->missing + d->differing + d->blocked <= d->rules);
-    if (!pd_of_rules_changes(session->rules, &text)) {
+    if (!pd_switch_rules_changes(session->rules, &text)) {
         free(text);
     }
 }
@@ -69,18 +69,18 @@ static void make_codec(void)
 
 static int say(struct pd_of_session *session, const uint8_t *data, size_t bytes, uint64_t now_ns)
 {
-    return session->end ? -1 : pd_of_session_input(session, data, bytes, now_ns);
+    return session->end ? -1 : pd_switch_session_input(session, data, bytes, now_ns);
 }
 
 static int start_check(struct pd_of_session *session, uint64_t now_ns)
 {
     struct pd_of_rules *rules;
     if (session->phase != PD_OF_READY || session->counters[PD_SWITCHES_CHECKS] >= CHECKS_MAX ||
-        pd_of_rules_new(codec, pd_topology_switch(codec->topology, ID), PD_DEPTH_PCP, &rules,
-                        NULL)) {
+        pd_switch_rules_new(codec, pd_topology_switch(codec->topology, ID), PD_DEPTH_PCP, &rules,
+                            NULL)) {
         return 0;
     }
-    return pd_of_session_check(session, rules, now_ns);
+    return pd_switch_session_check(session, rules, now_ns);
 }
 
 static void shake_hands(struct pd_of_session *session, uint64_t now_ns)
@@ -129,7 +129,7 @@ static int turn(struct pd_of_session *session, struct of_reader *input, uint64_t
     }
     *now_ns += options & 1 ? PD_NS_PER_S : 0;
     if (say(session, said, bytes, *now_ns) || start_check(session, *now_ns) ||
-        pd_of_session_tick(session, *now_ns)) {
+        pd_switch_session_tick(session, *now_ns)) {
         return -1;
     }
     session->out.bytes = 0;
@@ -145,12 +145,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct pd_of_session session;
     uint64_t now_ns = PD_NS_PER_S;
     make_codec();
-    pd_of_session_init(&session, &settings, &events, counters, now_ns);
+    pd_switch_session_init(&session, &settings, &events, counters, now_ns);
     if (size && (data[0] >> 1 & 7) == 7) {
         shake_hands(&session, now_ns);
     }
     while (input.left && !input.failed && !turn(&session, &input, &now_ns))
         ;
-    pd_of_session_done(&session);
+    pd_switch_session_done(&session);
     return 0;
 }

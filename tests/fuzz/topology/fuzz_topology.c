@@ -60,10 +60,12 @@ static void check_links(const struct pd_topology *topology)
     for (uint32_t d = 0; d < pd_links_directed(topology); d++) {
         char text[PD_LINKS_TEXT_BYTES];
         uint32_t first, len;
-        need(pd_links_parse(topology, pd_links_format(topology, d, text), &first, &len) == 0);
+        need(pd_topology_links_parse(topology, pd_topology_links_format(topology, d, text), &first,
+                                     &len) == 0);
         need(first == d && len == 1);
-        need(pd_links_pair(topology, d) == pd_links_by_ids(topology, pd_links_from_id(topology, d),
-                                                           pd_links_to_id(topology, d), NULL));
+        need(pd_topology_links_pair(topology, d) ==
+             pd_topology_links_by_ids(topology, pd_topology_links_from_id(topology, d),
+                                      pd_topology_links_to_id(topology, d), NULL));
     }
 }
 
@@ -74,7 +76,7 @@ static void check_lookups(const struct pd_topology *topology)
         need(pd_topology_switch(topology, sw->id) == i);
         for (uint32_t n = 0; n < sw->switch_neighbours; n++) {
             need(pd_topology_link(topology, i, sw->neighbours[n].node) == &sw->neighbours[n]);
-            need(pd_links_between(topology, i, sw->neighbours[n].node, NULL) ==
+            need(pd_topology_links_between(topology, i, sw->neighbours[n].node, NULL) ==
                  sw->neighbours[n].link);
         }
         for (uint32_t p = 0; p < sw->prefixes_len; p++) {
@@ -104,8 +106,8 @@ static void check_decoding(const struct pd_codec *codec, const uint8_t *bytes, s
     }
     for (uint32_t tor = 0; tor < switches && tor < 64; tor++) {
         uint32_t src = bytes[6] % switches;
-        if (!pd_role_is_tor(codec->topology->switches[src].role) ||
-            !pd_role_is_tor(codec->topology->switches[tor].role) ||
+        if (!pd_topology_role_is_tor(codec->topology->switches[src].role) ||
+            !pd_topology_role_is_tor(codec->topology->switches[tor].role) ||
             pd_codec_decode(codec, src, tor, pd_tags_pack(&tags), &path, NULL)) {
             continue;
         }

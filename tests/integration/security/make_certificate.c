@@ -19,7 +19,7 @@ int main(int argc, char **argv)
     if (argc < 7) {
         return 2;
     }
-    if (!pd_ca_open(argv[1], now + 864000, &ca, &made, &error)) {
+    if (!pd_cli_ca_open(argv[1], now + 864000, &ca, &made, &error)) {
         struct pd_certificate wanted = {
             .file = argv[2],
             .role = argv[3],
@@ -28,11 +28,11 @@ int main(int argc, char **argv)
             .from = now + atol(argv[5]),
             .until = now + atol(argv[6]),
         };
-        if (!pd_ca_issue(ca, &wanted, &error)) {
-            pd_ca_free(ca);
+        if (!pd_cli_ca_issue(ca, &wanted, &error)) {
+            pd_cli_ca_free(ca);
             return 0;
         }
-        pd_ca_free(ca);
+        pd_cli_ca_free(ca);
     }
     fprintf(stderr, "%s\n", error.text);
     return 1;

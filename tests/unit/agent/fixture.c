@@ -120,16 +120,17 @@ void fixture_start(struct fixture *fixture)
                                                        PD_PROGRAM_MEMORY_DEFAULT_BYTES, 0};
     agent->program_time_ns = 10 * PD_NS_PER_S;
     config.alarms = agent->alarms;
-    assert_int_equal(pd_model_load(fixture->topology, &config.model, NULL), 0);
+    assert_int_equal(pd_agent_model_load(fixture->topology, &config.model, NULL), 0);
     assert_int_equal(pd_tib_open(fixture->tib, PD_TIB_WRITE, &tib_config, &agent->tib, NULL), 0);
     config.tib = agent->tib;
-    assert_int_equal(pd_pipeline_open(&config, &agent->pipeline, NULL), 0);
-    assert_int_equal(pd_pipeline_start(agent->pipeline), 0);
+    assert_int_equal(pd_agent_pipeline_open(&config, &agent->pipeline, NULL), 0);
+    assert_int_equal(pd_agent_pipeline_start(agent->pipeline), 0);
 }
 
 void fixture_wait_end(struct fixture *fixture)
 {
-    struct pollfd end = {.fd = pd_pipeline_ended_fd(fixture->agent.pipeline), .events = POLLIN};
+    struct pollfd end = {.fd = pd_agent_pipeline_ended_fd(fixture->agent.pipeline),
+                         .events = POLLIN};
 
     assert_int_equal(poll(&end, 1, 60000), 1);
 }
@@ -137,22 +138,22 @@ void fixture_wait_end(struct fixture *fixture)
 void fixture_ask(struct pd_agent *agent, const char *method, const char *target,
                  struct pd_answer *answer)
 {
-    pd_answer_init(answer);
-    pd_rest_answer(agent,
-                   &(struct pd_http_request){.role = PD_ROLE_ADMIN,
-                                             .method = method,
-                                             .target = target,
-                                             .target_bytes = strlen(target),
-                                             .body = ""},
-                   answer);
+    pd_http_answer_init(answer);
+    pd_agent_rest_answer(agent,
+                         &(struct pd_http_request){.role = PD_ROLE_ADMIN,
+                                                   .method = method,
+                                                   .target = target,
+                                                   .target_bytes = strlen(target),
+                                                   .body = ""},
+                         answer);
 }
 
 void fixture_done(struct fixture *fixture)
 {
     if (fixture->agent.pipeline) {
-        pd_pipeline_stop(fixture->agent.pipeline);
+        pd_agent_pipeline_stop(fixture->agent.pipeline);
     }
-    pd_pipeline_free(fixture->agent.pipeline);
+    pd_agent_pipeline_free(fixture->agent.pipeline);
     pd_tib_close(fixture->agent.tib);
     pd_alarms_free(fixture->agent.alarms);
     pd_programs_free(fixture->agent.programs);

@@ -20,7 +20,7 @@ void fixture_init(struct fixture *fixture, unsigned pkts, unsigned flows, unsign
 void fixture_start(struct fixture *fixture);
 void fixture_wait_end(struct fixture *fixture);
 /* Answers a request of an administrator without a body, as over HTTP; to be ended by
- * pd_answer_done. */
+ * pd_http_answer_done. */
 void fixture_ask(struct pd_agent *agent, const char *method, const char *target,
                  struct pd_answer *answer);
 void fixture_done(struct fixture *fixture);

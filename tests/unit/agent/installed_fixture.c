@@ -182,13 +182,13 @@ int set_up_all(void **state)
     assert_int_equal(pd_topology_write(fat_tree, out), 0);
     pd_topology_free(fat_tree);
     fclose(out);
-    return pd_model_load(topology, &model, NULL);
+    return pd_agent_model_load(topology, &model, NULL);
 }
 
 int tear_down_all(void **state)
 {
     (void)state;
-    pd_model_free(model);
+    pd_agent_model_free(model);
     unlink(topology);
     return rmdir(folder);
 }

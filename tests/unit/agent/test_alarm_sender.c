@@ -79,7 +79,7 @@ static void refuse(struct pd_answer *answer, int err)
     struct pd_problem problem = {0};
 
     pd_fail(&problem.error, err, "in a mood");
-    pd_answer_problem(answer, &problem);
+    pd_http_answer_problem(answer, &problem);
 }
 
 static void answer(void *context, const struct pd_http_request *request, struct pd_answer *answer)
@@ -93,12 +93,12 @@ static void answer(void *context, const struct pd_http_request *request, struct 
     while (mood == HANGS && !atomic_load(&fixture.release)) {
         usleep(1000);
     }
-    assert_int_equal(pd_body_json(request->body, request->body_bytes, &body, NULL), 0);
+    assert_int_equal(pd_http_body_json(request->body, request->body_bytes, &body, NULL), 0);
     alarms = json_object_get(body, "alarms");
     if (mood == FAILS) {
         refuse(answer, -PD_E_FULL);
     } else if (mood == LIES) {
-        pd_answer_json(answer, 200, "application/json", json_pack("{s:s}", "last", "many"));
+        pd_http_answer_json(answer, 200, "application/json", json_pack("{s:s}", "last", "many"));
     } else if (mood == REFUSES_ODD && has_odd(alarms)) {
         refuse(answer, -PD_E_VALUE);
     } else {
@@ -106,8 +106,8 @@ static void answer(void *context, const struct pd_http_request *request, struct 
             take_one(json_array_get(alarms, i));
         }
         pthread_mutex_lock(&fixture.lock);
-        pd_answer_json(answer, 200, "application/json",
-                       json_pack("{s:I}", "last", (json_int_t)fixture.last_seq));
+        pd_http_answer_json(answer, 200, "application/json",
+                            json_pack("{s:I}", "last", (json_int_t)fixture.last_seq));
         pthread_mutex_unlock(&fixture.lock);
     }
     json_decref(body);
@@ -122,14 +122,14 @@ static void start_controller(void)
 {
     struct pd_http_service service = {.answer = answer, .count = count, .body_max_bytes = 1 << 20};
 
-    assert_int_equal(pd_listen_open(fixture.address, &fixture.listener, NULL), 0);
+    assert_int_equal(pd_http_listen_open(fixture.address, &fixture.listener, NULL), 0);
     assert_int_equal(pd_http_start(&service, &fixture.listener, &fixture.http), 0);
 }
 
 static void stop_controller(void)
 {
     pd_http_stop(fixture.http);
-    pd_listen_close(&fixture.listener);
+    pd_http_listen_close(&fixture.listener);
     fixture.http = NULL;
 }
 

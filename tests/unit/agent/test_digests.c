@@ -62,9 +62,9 @@ static int set_up(void **state)
     write_file("t.json", topology_file, sizeof topology_file, NULL);
     assert_int_equal(pd_pint_plan_parse(PLAN, strlen(PLAN), "plan", &theirs, &error), 0);
     assert_int_equal(
-        pd_digests_new(topology_file, theirs, 1000, &counters, alarms, &digests, &error), 0);
+        pd_agent_digests_new(topology_file, theirs, 1000, &counters, alarms, &digests, &error), 0);
     assert_int_equal(pd_pint_plan_parse(PLAN, strlen(PLAN), "plan", &plan, &error), 0);
-    tap = pd_digests_tap(digests, NULL);
+    tap = pd_agent_digests_tap(digests, NULL);
     unlink(topology_file);
     return rmdir(folder);
 }
@@ -72,7 +72,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    pd_digests_free(digests);
+    pd_agent_digests_free(digests);
     pd_alarms_free(alarms);
     pd_pint_plan_free(plan);
     return 0;
@@ -160,10 +160,11 @@ static void records_are_split_by_path(void **state)
     (void)state;
     send(one, 5, 0, 40);
     send(two, 7, 40, 20);
-    pd_digests_split(digests, &record, false, true, keep, &parts); /* a look takes nothing away */
+    pd_agent_digests_split(digests, &record, false, true, keep,
+                           &parts); /* a look takes nothing away */
     assert_int_equal(parts.len, 2);
     parts.len = 0;
-    pd_digests_split(digests, &record, true, true, keep, &parts);
+    pd_agent_digests_split(digests, &record, true, true, keep, &parts);
     assert_int_equal(parts.len, 2);
     expect_path(&parts.records[0], one, 5);
     expect_path(&parts.records[1], two, 7);
@@ -172,8 +173,8 @@ static void records_are_split_by_path(void **state)
     assert_int_equal(parts.records[0].bytes + parts.records[1].bytes, 60 * 40);
     assert_true(parts.records[0].last_ns < parts.records[1].first_ns);
     parts.len = 0;
-    pd_digests_split(digests, &record, true, true, keep,
-                     &parts); /* nothing new: nothing known of it */
+    pd_agent_digests_split(digests, &record, true, true, keep,
+                           &parts); /* nothing new: nothing known of it */
     assert_int_equal(parts.len, 1);
     assert_int_equal(parts.records[0].mark, 0);
     assert_int_equal(parts.records[0].pkts, 60);
@@ -187,7 +188,7 @@ static void parts_never_exceed_the_record(void **state)
     (void)state;
     send(one, 5, 1000, 25);
     for (unsigned i = 0; i < 3; i++) {
-        pd_digests_split(digests, &record, true, true, keep, &parts);
+        pd_agent_digests_split(digests, &record, true, true, keep, &parts);
     }
     uint64_t known = 0, pkts = 0, bytes = 0;
     for (size_t i = 0; i < parts.len; i++) {
@@ -208,7 +209,7 @@ static void flows_without_digests_stay_whole(void **state)
     (void)state;
     record.flow.src_port = 1;
     record.mark = 77;
-    pd_digests_split(digests, &record, true, true, keep, &parts);
+    pd_agent_digests_split(digests, &record, true, true, keep, &parts);
     assert_int_equal(parts.len, 1);
     assert_int_equal(parts.records[0].mark, 0);
     assert_int_equal(parts.records[0].pkts, 5);
@@ -260,11 +261,11 @@ static void values_go_with_their_path(void **state)
     record.flow.src_port = 40001;
     send_from(40001, one, 5, 0, 50);
     send_from(40001, two, 7, 50, 30);
-    pd_digests_split(digests, &record, false, false, keep, &parts);
+    pd_agent_digests_split(digests, &record, false, false, keep, &parts);
     assert_int_equal(parts.extra_bytes[0], 0);  /* not asked for */
     for (unsigned take = 0; take < 2; take++) { /* a look takes nothing away */
         parts.len = 0;
-        pd_digests_split(digests, &record, take, true, keep, &parts);
+        pd_agent_digests_split(digests, &record, take, true, keep, &parts);
         assert_int_equal(parts.len, 2);
         assert_int_equal(expect_values(parts.extras[0], parts.extra_bytes[0], 5), 50);
         assert_int_equal(expect_values(parts.extras[1], parts.extra_bytes[1], 7), 30);
@@ -272,7 +273,7 @@ static void values_go_with_their_path(void **state)
     parts.len = 0;
     send_from(40001, one, 5, 100, 10);
     record.pkts = 10;
-    pd_digests_split(digests, &record, true, true, keep, &parts);
+    pd_agent_digests_split(digests, &record, true, true, keep, &parts);
     assert_int_equal(expect_values(parts.extras[0], parts.extra_bytes[0], 5), 10);
 }
 

@@ -21,13 +21,13 @@ static struct pd_feed feed;
 static int set_up(void **state)
 {
     (void)state;
-    return pd_feed_init(&feed);
+    return pd_agent_feed_init(&feed);
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    pd_feed_done(&feed);
+    pd_agent_feed_done(&feed);
     return 0;
 }
 
@@ -35,7 +35,7 @@ static void give(uint64_t number)
 {
     struct pd_trajectory_record record = {.pkts = number};
 
-    pd_feed_give(&feed, PD_TRIGGER_NEW_FLOW, &record);
+    pd_agent_feed_give(&feed, PD_TRIGGER_NEW_FLOW, &record);
 }
 
 static void nothing_is_wanted_at_first(void **state)
@@ -43,7 +43,7 @@ static void nothing_is_wanted_at_first(void **state)
     (void)state;
     assert_false(pd_feed_wanted(NULL, PD_TRIGGER_EVICTED));
     assert_false(pd_feed_wanted(&feed, PD_TRIGGER_NEW_FLOW));
-    pd_feed_want(&feed, 1U << PD_TRIGGER_EVICTED);
+    pd_agent_feed_want(&feed, 1U << PD_TRIGGER_EVICTED);
     assert_true(pd_feed_wanted(&feed, PD_TRIGGER_EVICTED));
     assert_false(pd_feed_wanted(&feed, PD_TRIGGER_NEW_FLOW));
 }
@@ -58,19 +58,19 @@ static void a_full_feed_drops_and_counts(void **state)
     for (uint64_t i = 0; i < PD_FEED_LEN + 10; i++) {
         give(i);
     }
-    pd_feed_flush(&feed);
+    pd_agent_feed_flush(&feed);
     assert_int_equal(feed.given, PD_FEED_LEN);
     assert_int_equal(feed.dropped, 10);
-    n = pd_feed_take(&feed, items, PD_FEED_LEN, 0);
+    n = pd_agent_feed_take(&feed, items, PD_FEED_LEN, 0);
     assert_int_equal(n, PD_FEED_LEN);
     for (uint64_t i = 0; i < n; i++) {
         assert_int_equal(items[i].record.pkts, i);
     }
     give(7);
-    pd_feed_flush(&feed);
-    assert_int_equal(pd_feed_take(&feed, items, PD_FEED_LEN, 0), 1);
+    pd_agent_feed_flush(&feed);
+    assert_int_equal(pd_agent_feed_take(&feed, items, PD_FEED_LEN, 0), 1);
     assert_int_equal(items[0].record.pkts, 7);
-    assert_int_equal(pd_feed_take(&feed, items, PD_FEED_LEN, 0), 0);
+    assert_int_equal(pd_agent_feed_take(&feed, items, PD_FEED_LEN, 0), 0);
 }
 
 /* With pauses, so that the taker falls asleep at every possible moment. */
@@ -80,13 +80,13 @@ static void *write_many(void *context)
     for (uint64_t i = 0; i < MANY; i++) {
         give(i);
         if (i % 7 == 0) {
-            pd_feed_flush(&feed);
+            pd_agent_feed_flush(&feed);
         }
         if (i % 1000 == 0) {
             sched_yield();
         }
     }
-    pd_feed_flush(&feed);
+    pd_agent_feed_flush(&feed);
     return NULL;
 }
 
@@ -100,7 +100,7 @@ static void nobody_sleeps_over_what_is_there(void **state)
     (void)state;
     assert_int_equal(pthread_create(&writer, NULL, write_many, NULL), 0);
     while (next < MANY) {
-        size_t n = pd_feed_take(&feed, items, 256, deadline_ns);
+        size_t n = pd_agent_feed_take(&feed, items, 256, deadline_ns);
 
         assert_true(pd_clock_monotonic_ns() < deadline_ns);
         for (size_t i = 0; i < n; i++) {
@@ -114,7 +114,7 @@ static void nobody_sleeps_over_what_is_there(void **state)
     }
     pthread_join(writer, NULL);
     while (taken + feed.dropped < MANY) {
-        taken += pd_feed_take(&feed, items, 256, 0);
+        taken += pd_agent_feed_take(&feed, items, 256, 0);
     }
     assert_int_equal(taken, feed.given);
     assert_int_equal(taken + feed.dropped, MANY);
@@ -123,7 +123,7 @@ static void nobody_sleeps_over_what_is_there(void **state)
 static void *wake(void *context)
 {
     (void)context;
-    pd_feed_wake(&feed);
+    pd_agent_feed_wake(&feed);
     return NULL;
 }
 
@@ -135,7 +135,7 @@ static void a_wake_ends_the_sleep(void **state)
 
     (void)state;
     assert_int_equal(pthread_create(&waker, NULL, wake, NULL), 0);
-    assert_int_equal(pd_feed_take(&feed, &item, 1, deadline_ns), 0);
+    assert_int_equal(pd_agent_feed_take(&feed, &item, 1, deadline_ns), 0);
     assert_true(pd_clock_monotonic_ns() < deadline_ns);
     pthread_join(waker, NULL);
 }

@@ -136,9 +136,9 @@ static void feed(enum pd_trigger trigger, unsigned src_port)
     };
 
     if (pd_feed_wanted(pd_installed_feed(installed), trigger)) {
-        pd_feed_give(pd_installed_feed(installed), trigger, &record);
+        pd_agent_feed_give(pd_installed_feed(installed), trigger, &record);
     }
-    pd_feed_flush(pd_installed_feed(installed));
+    pd_agent_feed_flush(pd_installed_feed(installed));
 }
 
 static void test_new_flow(void **state)

@@ -53,7 +53,7 @@ static struct pd_packet packet_by(uint32_t core, uint16_t src_port)
 
 static void offer(const struct pd_packet *packet, size_t bytes)
 {
-    const struct pd_intake_tap *tap = pd_packet_logs_tap(fixture.logs);
+    const struct pd_intake_tap *tap = pd_log_packet_logs_tap(fixture.logs);
     uint8_t frame[2000];
 
     for (size_t i = 0; i < bytes; i++) {
@@ -71,12 +71,12 @@ static int try_add(const char *body, uint64_t *ret_id)
     struct pd_packet_request wanted;
     struct pd_error error = {0};
     json_t *document = json_loads(body, JSON_ALLOW_NUL, NULL);
-    int err = pd_packet_request_read(document, &wanted, &error);
+    int err = pd_log_packet_request_read(document, &wanted, &error);
 
     assert_non_null(document);
     json_decref(document);
     if (!err) {
-        err = pd_packet_logs_add(fixture.logs, &wanted, ret_id, &error);
+        err = pd_log_packet_logs_add(fixture.logs, &wanted, ret_id, &error);
     }
     if (err) {
         assert_true(error.text[0]);
@@ -97,7 +97,7 @@ static uint64_t number(uint64_t id, const char *name)
     json_t *rows;
     uint64_t value;
 
-    assert_int_equal(pd_packet_logs_rows(fixture.logs, id, &rows), 0);
+    assert_int_equal(pd_log_packet_logs_rows(fixture.logs, id, &rows), 0);
     value = (uint64_t)json_integer_value(json_object_get(rows, name));
     json_decref(rows);
     return value;
@@ -108,7 +108,7 @@ static bool finished(uint64_t id)
     json_t *rows;
     bool yes;
 
-    assert_int_equal(pd_packet_logs_rows(fixture.logs, id, &rows), 0);
+    assert_int_equal(pd_log_packet_logs_rows(fixture.logs, id, &rows), 0);
     yes = !strcmp(json_string_value(json_object_get(rows, "state")), "finished");
     json_decref(rows);
     return yes;
@@ -143,21 +143,21 @@ static void save(uint64_t id)
     FILE *out = fopen(fixture.file, "w");
 
     assert_non_null(out);
-    pd_answer_init(&answer);
-    assert_int_equal(pd_packet_logs_file(fixture.logs, id, &answer), 0);
+    pd_http_answer_init(&answer);
+    assert_int_equal(pd_log_packet_logs_file(fixture.logs, id, &answer), 0);
     if (answer.fd < 0) {
         assert_int_equal(fwrite(answer.bytes, 1, answer.len, out), answer.len);
     } else {
         char buffer[4096];
         ssize_t n;
 
-        assert_int_equal(pd_answer_finish(&answer), 0);
+        assert_int_equal(pd_http_answer_finish(&answer), 0);
         for (off_t at = 0; (n = pread(answer.fd, buffer, sizeof buffer, at)) > 0; at += n) {
             assert_int_equal(fwrite(buffer, 1, (size_t)n, out), n);
         }
     }
     assert_int_equal(fclose(out), 0);
-    pd_answer_done(&answer);
+    pd_http_answer_done(&answer);
 }
 
 static bool file_holds(const char *text)
@@ -218,9 +218,9 @@ static void test_file(void **state)
     assert_int_equal(read_back(101, 64), 5);
     assert_true(file_holds("path 1,9,17,11,3"));
     assert_true(file_holds("path 1,9,18,11,3"));
-    assert_int_equal(pd_packet_logs_remove(fixture.logs, id), 0);
-    assert_int_equal(pd_packet_logs_remove(fixture.logs, id), -PD_E_NOT_FOUND);
-    assert_false(atomic_load(pd_packet_logs_tap(fixture.logs)->wanted));
+    assert_int_equal(pd_log_packet_logs_remove(fixture.logs, id), 0);
+    assert_int_equal(pd_log_packet_logs_remove(fixture.logs, id), -PD_E_NOT_FOUND);
+    assert_false(atomic_load(pd_log_packet_logs_tap(fixture.logs)->wanted));
 }
 
 static void test_filters(void **state)
@@ -252,7 +252,7 @@ static void test_filters(void **state)
         wait_until(id, "other_path", cases[i].offered - cases[i].packets);
         assert_int_equal(number(id, "packets"), cases[i].packets);
         assert_int_equal(number(id, "dropped"), 0);
-        assert_int_equal(pd_packet_logs_remove(fixture.logs, id), 0);
+        assert_int_equal(pd_log_packet_logs_remove(fixture.logs, id), 0);
     }
 }
 
@@ -269,13 +269,13 @@ static void test_no_path(void **state)
     wait_finished(id);
     save(id);
     assert_true(file_holds("no path of the topology; tags 4000"));
-    assert_int_equal(pd_packet_logs_rows(fixture.logs, id, &rows), 0);
+    assert_int_equal(pd_log_packet_logs_rows(fixture.logs, id, &rows), 0);
     row = json_array_get(json_object_get(rows, "rows"), 0);
     assert_int_equal(json_array_size(json_object_get(row, "path")), 0);
     assert_int_equal(json_integer_value(json_array_get(json_object_get(row, "tags"), 0)), 4000);
     assert_int_equal(json_integer_value(json_object_get(row, "time_us")), TIME_NS / PD_NS_PER_US);
     json_decref(rows);
-    pd_packet_logs_remove(fixture.logs, id);
+    pd_log_packet_logs_remove(fixture.logs, id);
 }
 
 static void test_time_is_over(void **state)
@@ -285,14 +285,14 @@ static void test_time_is_over(void **state)
 
     (void)state;
     wait_finished(id);
-    list = pd_packet_logs_list(fixture.logs);
+    list = pd_log_packet_logs_list(fixture.logs);
     assert_string_equal(json_string_value(json_object_get(
                             json_array_get(json_object_get(list, "logs"), 0), "reason")),
                         "its time is over");
     json_decref(list);
     save(id);
     assert_int_equal(read_back(1, 1), 0); /* a file without packets */
-    pd_packet_logs_remove(fixture.logs, id);
+    pd_log_packet_logs_remove(fixture.logs, id);
 }
 
 static void test_bad_wishes(void **state)
@@ -349,10 +349,10 @@ static void test_list_is_bounded(void **state)
     offer(&packet, 60);
     wait_finished(ids[1]);
     id = add("{}"); /* takes the place of the one that has finished */
-    assert_int_equal(pd_packet_logs_remove(fixture.logs, ids[1]), -PD_E_NOT_FOUND);
+    assert_int_equal(pd_log_packet_logs_remove(fixture.logs, ids[1]), -PD_E_NOT_FOUND);
     ids[1] = id;
     for (int i = 0; i < PD_PACKET_LOGS_MAX; i++) {
-        assert_int_equal(pd_packet_logs_remove(fixture.logs, ids[i]), 0);
+        assert_int_equal(pd_log_packet_logs_remove(fixture.logs, ids[i]), 0);
     }
 }
 
@@ -388,7 +388,7 @@ static void test_while_packets_come(void **state)
         }
         save(id);
         read_back(200, 256);
-        assert_int_equal(pd_packet_logs_remove(fixture.logs, id), 0);
+        assert_int_equal(pd_log_packet_logs_remove(fixture.logs, id), 0);
     }
     uint64_t id = add("{\"max_packets\":1000}");
     wait_until(id, "packets", 1000);
@@ -397,7 +397,7 @@ static void test_while_packets_come(void **state)
     wait_finished(id);
     save(id);
     assert_int_equal(read_back(200, 256), 1000);
-    pd_packet_logs_remove(fixture.logs, id);
+    pd_log_packet_logs_remove(fixture.logs, id);
 }
 
 /* ---- frame ---- */
@@ -419,11 +419,11 @@ static int set_up(void **state)
         return -1;
     }
     pd_topology_free(topology);
-    if (pd_model_load(fixture.file, &fixture.model, &error) ||
-        pd_packet_logs_new(fixture.folder, &fixture.logs)) {
+    if (pd_agent_model_load(fixture.file, &fixture.model, &error) ||
+        pd_log_packet_logs_new(fixture.folder, &fixture.logs)) {
         return -1;
     }
-    pd_packet_logs_model(fixture.logs, fixture.model);
+    pd_log_packet_logs_model(fixture.logs, fixture.model);
     unlink(fixture.file);
     snprintf(fixture.file, sizeof fixture.file, "%s/log.pcapng", fixture.folder);
     return 0;
@@ -432,8 +432,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    pd_packet_logs_free(fixture.logs);
-    pd_model_free(fixture.model);
+    pd_log_packet_logs_free(fixture.logs);
+    pd_agent_model_free(fixture.model);
     unlink(fixture.file);
     return rmdir(fixture.folder);
 }

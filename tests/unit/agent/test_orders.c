@@ -42,8 +42,8 @@ static int tear_down(void **state)
     (void)state;
     pd_agent_orders_free(orders);
     json_decref(question);
-    pd_credentials_free(controller);
-    pd_credentials_free(agent);
+    pd_http_credentials_free(controller);
+    pd_http_credentials_free(agent);
     authority_close(&authority);
     return 0;
 }
@@ -51,7 +51,7 @@ static int tear_down(void **state)
 /* An order whose deadline is over in so many seconds; the caller's. */
 static char *make(const struct pd_tree *host, int64_t seconds)
 {
-    struct pd_credentials_set *set = pd_credentials_hold(controller);
+    struct pd_credentials_set *set = pd_http_credentials_hold(controller);
     uint64_t deadline_us = pd_clock_wall_us() + (uint64_t)(seconds * (int64_t)PD_US_PER_S);
     struct pd_fleet_orders *made;
     char *text;
@@ -61,7 +61,7 @@ static char *make(const struct pd_tree *host, int64_t seconds)
     text = pd_fleet_orders_text(made, host);
     assert_non_null(text);
     pd_fleet_orders_free(made);
-    pd_credentials_drop(set);
+    pd_http_credentials_drop(set);
     return text;
 }
 

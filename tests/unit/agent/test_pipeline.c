@@ -34,7 +34,7 @@ static bool try_count(struct pd_agent *agent, const char *target, uint64_t *ret_
         assert_int_equal(json_integer_value(json_object_get(document, "bytes")), 100 * *ret_pkts);
         json_decref(document);
     }
-    pd_answer_done(&answer);
+    pd_http_answer_done(&answer);
     return answered;
 }
 
@@ -104,11 +104,11 @@ static void test_stop(void **state)
     fixture_init(&fixture, PKTS, FLOWS, 7);
     fixture_start(&fixture);
     while (!frames) {
-        pd_pipeline_status(fixture.agent.pipeline, &status);
+        pd_agent_pipeline_status(fixture.agent.pipeline, &status);
         frames = status.intake.frames;
     }
-    pd_pipeline_stop(fixture.agent.pipeline);
-    pd_pipeline_status(fixture.agent.pipeline, &status);
+    pd_agent_pipeline_stop(fixture.agent.pipeline);
+    pd_agent_pipeline_status(fixture.agent.pipeline, &status);
     assert_int_equal(count(&fixture.agent, "/v1/getCount"), status.intake.frames);
     assert_int_equal(status.intake.live_records, 0);
     fixture_done(&fixture);
@@ -126,9 +126,10 @@ static void test_late_snapshots(void **state)
     fixture_start(&fixture);
     fixture_wait_end(&fixture);
     assert_int_equal(count(&fixture.agent, "/v1/getCount?live=true"), 10);
-    pd_pipeline_stop(fixture.agent.pipeline);
+    pd_agent_pipeline_stop(fixture.agent.pipeline);
     pd_query_init(&query, PD_QUERY_GET_COUNT);
-    assert_int_equal(pd_pipeline_snapshot(fixture.agent.pipeline, &query, &snapshot), -PD_E_BUSY);
+    assert_int_equal(pd_agent_pipeline_snapshot(fixture.agent.pipeline, &query, &snapshot),
+                     -PD_E_BUSY);
     fixture_done(&fixture);
 }
 
@@ -144,10 +145,10 @@ static void test_model(void **state)
     fixture_init(&fixture, 1000, 10, 2);
     fixture_start(&fixture);
     fixture_wait_end(&fixture);
-    assert_int_equal(pd_model_load(fixture.topology, &model, NULL), 0);
-    assert_int_equal(pd_pipeline_model(fixture.agent.pipeline, model, NULL), 0);
+    assert_int_equal(pd_agent_model_load(fixture.topology, &model, NULL), 0);
+    assert_int_equal(pd_agent_pipeline_model(fixture.agent.pipeline, model, NULL), 0);
     assert_int_equal(count(&fixture.agent, "/v1/getCount?live=true"), 1000);
-    pd_pipeline_status(fixture.agent.pipeline, &status);
+    pd_agent_pipeline_status(fixture.agent.pipeline, &status);
     assert_true(status.decoder.infeasible > 0); /* of the old decoder: nothing is forgotten */
 
     /* VL2 uses the DSCP, the fat-tree does not: that needs a restart */
@@ -156,8 +157,9 @@ static void test_model(void **state)
     assert_int_equal(pd_topology_write(topology, out), 0);
     fclose(out);
     pd_topology_free(topology);
-    assert_int_equal(pd_model_load(fixture.topology, &model, NULL), 0);
-    assert_int_equal(pd_pipeline_model(fixture.agent.pipeline, model, NULL), -PD_E_UNSUPPORTED);
+    assert_int_equal(pd_agent_model_load(fixture.topology, &model, NULL), 0);
+    assert_int_equal(pd_agent_pipeline_model(fixture.agent.pipeline, model, NULL),
+                     -PD_E_UNSUPPORTED);
     fixture_done(&fixture);
 }
 

@@ -45,9 +45,9 @@ static int run(const char *source, uint64_t ms, json_t **ret_result)
 {
     json_t *args = json_object();
     error = (struct pd_error){0};
-    int err = pd_program_host_run(&fixture.agent, &caller, source, args,
-                                  pd_clock_monotonic_ns() + ms * PD_NS_PER_MS, ret_result, &alarms,
-                                  &error);
+    int err = pd_agent_program_host_run(&fixture.agent, &caller, source, args,
+                                        pd_clock_monotonic_ns() + ms * PD_NS_PER_MS, ret_result,
+                                        &alarms, &error);
     json_decref(args);
     return err;
 }

@@ -25,8 +25,8 @@ static void *push_all(void *context)
             items[n].kind = PD_ITEM_RECORD;
             items[n].record.pkts = next++;
         }
-        pd_queue_push(context, items, n);
-        assert_true(pd_queue_len(context) <= ROOM);
+        pd_agent_queue_push(context, items, n);
+        assert_true(pd_agent_queue_len(context) <= ROOM);
     }
     return NULL;
 }
@@ -39,11 +39,11 @@ static void test_order(void **state)
     uint64_t next = 0;
 
     (void)state;
-    assert_int_equal(pd_queue_new(ROOM, &queue), 0);
+    assert_int_equal(pd_agent_queue_new(ROOM, &queue), 0);
     assert_int_equal(pthread_create(&thread, NULL, push_all, queue), 0);
     while (next < RECORDS) {
-        size_t n =
-            pd_queue_pop(queue, items, 1 + next % 50, pd_clock_monotonic_ns() + 10 * PD_NS_PER_S);
+        size_t n = pd_agent_queue_pop(queue, items, 1 + next % 50,
+                                      pd_clock_monotonic_ns() + 10 * PD_NS_PER_S);
 
         assert_true(n > 0);
         for (size_t i = 0; i < n; i++) {
@@ -51,8 +51,8 @@ static void test_order(void **state)
         }
     }
     pthread_join(thread, NULL);
-    assert_int_equal(pd_queue_len(queue), 0);
-    pd_queue_free(queue);
+    assert_int_equal(pd_agent_queue_len(queue), 0);
+    pd_agent_queue_free(queue);
 }
 
 static void test_deadline(void **state)
@@ -62,11 +62,11 @@ static void test_deadline(void **state)
     uint64_t start_ns = pd_clock_monotonic_ns();
 
     (void)state;
-    assert_int_equal(pd_queue_new(2, &queue), 0);
-    assert_int_equal(pd_queue_pop(queue, &item, 1, 0), 0);
-    assert_int_equal(pd_queue_pop(queue, &item, 1, start_ns + 20 * PD_NS_PER_MS), 0);
+    assert_int_equal(pd_agent_queue_new(2, &queue), 0);
+    assert_int_equal(pd_agent_queue_pop(queue, &item, 1, 0), 0);
+    assert_int_equal(pd_agent_queue_pop(queue, &item, 1, start_ns + 20 * PD_NS_PER_MS), 0);
     assert_true(pd_clock_monotonic_ns() >= start_ns + 20 * PD_NS_PER_MS);
-    pd_queue_free(queue);
+    pd_agent_queue_free(queue);
 }
 
 int main(void)

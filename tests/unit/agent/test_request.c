@@ -21,7 +21,7 @@ static int parse(const char *method, const char *target, struct pd_request *requ
                                    .target_bytes = strlen(target),
                                    .body = ""};
 
-    return pd_request_parse(&http, request, problem);
+    return pd_agent_request_parse(&http, request, problem);
 }
 
 static void test_routes(void **state)
@@ -49,9 +49,9 @@ static void test_routes(void **state)
         assert_int_equal(parse(i % 2 ? "GET" : "HEAD", cases[i].target, &request, &problem), 0);
         assert_int_equal(request.route, cases[i].route);
         if (request.route == PD_ROUTE_QUESTION) {
-            assert_int_equal(pd_document_query(&request.document)->name, cases[i].name);
+            assert_int_equal(pd_query_document_query(&request.document)->name, cases[i].name);
         }
-        pd_request_done(&request);
+        pd_agent_request_done(&request);
     }
 }
 
@@ -69,7 +69,7 @@ static void test_parameters(void **state)
             "&live=true&path=1,9&src_port=*",
             &request, &problem),
         0);
-    const struct pd_query *query = pd_document_query(&request.document);
+    const struct pd_query *query = pd_query_document_query(&request.document);
     assert_int_equal(query->filter.link.from, 9);
     assert_int_equal(query->filter.link.to, 17);
     assert_int_equal(query->filter.flow.id.ip_version, 6);
@@ -78,7 +78,7 @@ static void test_parameters(void **state)
     assert_int_equal(query->filter.to_us, 2000000);
     assert_int_equal(query->path.len, 2);
     assert_true(query->live);
-    pd_request_done(&request);
+    pd_agent_request_done(&request);
 }
 
 static void test_problems(void **state)
@@ -142,7 +142,7 @@ static int parse_bytes(const char *target, size_t bytes, struct pd_request *requ
     struct pd_http_request http = {
         .role = PD_ROLE_ADMIN, .method = "GET", .target = target, .target_bytes = bytes};
 
-    return pd_request_parse(&http, request, problem);
+    return pd_agent_request_parse(&http, request, problem);
 }
 
 static void test_lengths(void **state)

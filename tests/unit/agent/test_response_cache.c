@@ -29,13 +29,13 @@ static void keep(struct pd_response_cache *again, const char *k, uint64_t versio
     struct pd_query query = query_of(k);
     struct pd_answer answer;
 
-    pd_answer_init(&answer);
+    pd_http_answer_init(&answer);
     for (size_t i = 0; i < len; i++) {
-        assert_int_equal(pd_answer_write(&answer, &k[0], 1), 0);
+        assert_int_equal(pd_http_answer_write(&answer, &k[0], 1), 0);
     }
-    assert_int_equal(pd_answer_finish(&answer), 0);
-    pd_response_cache_keep(again, &query, PD_FORM_JSON, version, &answer);
-    pd_answer_done(&answer);
+    assert_int_equal(pd_http_answer_finish(&answer), 0);
+    pd_agent_response_cache_keep(again, &query, PD_FORM_JSON, version, &answer);
+    pd_http_answer_done(&answer);
 }
 
 static bool found(struct pd_response_cache *again, const char *k, enum pd_query_form form,
@@ -44,16 +44,16 @@ static bool found(struct pd_response_cache *again, const char *k, enum pd_query_
     struct pd_query query = query_of(k);
     struct pd_answer answer;
 
-    pd_answer_init(&answer);
-    bool is_found = pd_response_cache_find(again, &query, form, version, &answer);
+    pd_http_answer_init(&answer);
+    bool is_found = pd_agent_response_cache_find(again, &query, form, version, &answer);
     assert_int_equal(answer.file_bytes + answer.len, is_found ? len : 0);
-    pd_answer_done(&answer);
+    pd_http_answer_done(&answer);
     return is_found;
 }
 
 static void test_same_question(void **state)
 {
-    struct pd_response_cache *again = pd_response_cache_new();
+    struct pd_response_cache *again = pd_agent_response_cache_new();
 
     (void)state;
     assert_non_null(again);
@@ -67,13 +67,13 @@ static void test_same_question(void **state)
     keep(again, "6", 0, 100); /* of no version: stays out */
     assert_false(found(again, "6", PD_FORM_JSON, 0, 0));
     assert_true(found(again, "5", PD_FORM_JSON, 7, 100));
-    pd_response_cache_free(again);
+    pd_agent_response_cache_free(again);
 }
 
 /* In a file, which outlives what it was copied from; and too long. */
 static void test_files(void **state)
 {
-    struct pd_response_cache *again = pd_response_cache_new();
+    struct pd_response_cache *again = pd_agent_response_cache_new();
     size_t len = 2 * PD_ANSWER_MEMORY_BYTES + 3;
 
     (void)state;
@@ -84,7 +84,7 @@ static void test_files(void **state)
     keep(again, "6", 7, PD_AGAIN_FILE_BYTES + 1);
     assert_false(found(again, "6", PD_FORM_JSON, 7, 0));
     assert_true(found(again, "5", PD_FORM_JSON, 7, len));
-    pd_response_cache_free(again);
+    pd_agent_response_cache_free(again);
 }
 
 /* ---- the agent ---- */
@@ -103,7 +103,7 @@ static char *body_of(struct pd_agent *agent, const char *target, size_t *ret_len
     } else {
         memcpy(body, answer.bytes, len);
     }
-    pd_answer_done(&answer);
+    pd_http_answer_done(&answer);
     *ret_len = len;
     return body;
 }
@@ -147,15 +147,15 @@ static void test_agent(void **state)
 
     (void)state;
     fixture_init(&fixture, 60000, 30000, 0); /* takes far longer than what is not kept */
-    agent->again = pd_response_cache_new();
+    agent->again = pd_agent_response_cache_new();
     fixture_start(&fixture);
     fixture_wait_end(&fixture);
-    pd_pipeline_stop(agent->pipeline); /* nobody else writes now */
+    pd_agent_pipeline_stop(agent->pipeline); /* nobody else writes now */
     ask_twice(agent, 0);
     assert_int_equal(pd_tib_append(agent->tib, &record, 1), 0);
     assert_int_equal(pd_tib_commit(agent->tib), 0);
     ask_twice(agent, 1);
-    pd_response_cache_free(agent->again);
+    pd_agent_response_cache_free(agent->again);
     fixture_done(&fixture);
 }
 

@@ -15,7 +15,7 @@ static struct fixture fixture;
 
 static void answer(const struct pd_http_request *request, struct pd_answer *answer)
 {
-    pd_rest_answer(&fixture.agent, request, answer);
+    pd_agent_rest_answer(&fixture.agent, request, answer);
 }
 
 static int start(void **state)
@@ -37,7 +37,7 @@ static int stop(void **state)
 static void test_all(void **state)
 {
     size_t len;
-    const struct pd_route *routes = pd_request_routes(&len);
+    const struct pd_route *routes = pd_agent_request_routes(&len);
 
     (void)state;
     roles_check_all(routes, len, answer);
@@ -46,8 +46,8 @@ static void test_all(void **state)
 static void test_described(void **state)
 {
     json_t *document = json_loads(pd_openapi, 0, NULL);
-    size_t len = pd_request_routes_own();
-    const struct pd_route *routes = pd_request_routes(&(size_t){0});
+    size_t len = pd_agent_request_routes_own();
+    const struct pd_route *routes = pd_agent_request_routes(&(size_t){0});
 
     (void)state;
     for (size_t i = 0; i < len; i++) {
@@ -59,9 +59,9 @@ static void test_described(void **state)
         }
         const char *role =
             json_string_value(json_object_get(json_object_get(path, method), "x-role"));
-        if (!role || strcmp(role, pd_role_id(routes[i].role)) != 0) {
+        if (!role || strcmp(role, pd_http_role_id(routes[i].role)) != 0) {
             fail_msg("%s %s: x-role is not %s", routes[i].method, routes[i].path,
-                     pd_role_id(routes[i].role));
+                     pd_http_role_id(routes[i].role));
         }
     }
     json_decref(document);

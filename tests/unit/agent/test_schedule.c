@@ -51,22 +51,22 @@ static void each_violation_is_new_once(void **state)
     struct pd_raised *raised;
 
     (void)state;
-    assert_int_equal(pd_raised_new(&raised), 0);
-    assert_true(pd_raised_add(raised, &record, "max_hops"));
-    assert_false(pd_raised_add(raised, &record, "max_hops"));
-    assert_true(pd_raised_add(raised, &record, "avoid"));
+    assert_int_equal(pd_installed_raised_new(&raised), 0);
+    assert_true(pd_installed_raised_add(raised, &record, "max_hops"));
+    assert_false(pd_installed_raised_add(raised, &record, "max_hops"));
+    assert_true(pd_installed_raised_add(raised, &record, "avoid"));
     record.path = &other;
-    assert_true(pd_raised_add(raised, &record, "avoid"));
+    assert_true(pd_installed_raised_add(raised, &record, "avoid"));
     record.flow.src_port++;
-    assert_true(pd_raised_add(raised, &record, "avoid"));
-    assert_false(pd_raised_add(raised, &record, "avoid"));
+    assert_true(pd_installed_raised_add(raised, &record, "avoid"));
+    assert_false(pd_installed_raised_add(raised, &record, "avoid"));
     record.path = &none; /* without a path the marks tell violations apart */
     record.claim = &claim;
-    assert_true(pd_raised_add(raised, &record, "avoid"));
-    assert_false(pd_raised_add(raised, &record, "avoid"));
+    assert_true(pd_installed_raised_add(raised, &record, "avoid"));
+    assert_false(pd_installed_raised_add(raised, &record, "avoid"));
     claim.mark.bytes[0]++;
-    assert_true(pd_raised_add(raised, &record, "avoid"));
-    pd_raised_free(raised);
+    assert_true(pd_installed_raised_add(raised, &record, "avoid"));
+    pd_installed_raised_free(raised);
 }
 
 /* Ten times what it holds: memory stays, the latest ones are still known. */
@@ -78,19 +78,19 @@ static void the_memory_is_bounded(void **state)
     unsigned fresh = 0;
 
     (void)state;
-    assert_int_equal(pd_raised_new(&raised), 0);
+    assert_int_equal(pd_installed_raised_new(&raised), 0);
     for (unsigned i = 0; i < 10 * PD_RAISED_MAX; i++) {
         record.flow.src_port = (uint16_t)i;
         record.flow.dst_port = (uint16_t)(i >> 16);
-        fresh += pd_raised_add(raised, &record, "avoid");
+        fresh += pd_installed_raised_add(raised, &record, "avoid");
     }
     assert_int_equal(fresh, 10 * PD_RAISED_MAX);
     for (unsigned i = 10 * PD_RAISED_MAX - 8; i < 10 * PD_RAISED_MAX; i++) {
         record.flow.src_port = (uint16_t)i;
         record.flow.dst_port = (uint16_t)(i >> 16);
-        assert_false(pd_raised_add(raised, &record, "avoid"));
+        assert_false(pd_installed_raised_add(raised, &record, "avoid"));
     }
-    pd_raised_free(raised);
+    pd_installed_raised_free(raised);
 }
 
 int main(void)

@@ -33,7 +33,7 @@ static int load(struct pd_settings *settings, bool *usage, struct pd_error *erro
         words[i] = va_arg(args, char *);
     }
     va_end(args);
-    return pd_settings_load(n + 1, words, settings, usage, error);
+    return pd_agent_settings_load(n + 1, words, settings, usage, error);
 }
 
 static void test_load(void **state)
@@ -50,17 +50,17 @@ static void test_load(void **state)
     assert_int_equal(settings.idle_ms, 100);
     assert_int_equal(settings.active_ms, 60000);
     const struct pd_intake_live_options *live =
-        pd_settings_intake_options(&settings, &pd_intake_live);
+        pd_agent_settings_intake_options(&settings, &pd_intake_live);
     assert_true(live->strip && !live->promiscuous);
-    assert_null(pd_settings_intake_options(&settings, &pd_intake_pcap));
+    assert_null(pd_agent_settings_intake_options(&settings, &pd_intake_pcap));
     assert_int_equal(settings.common.log_level, PD_LOG_INFO);
 
-    struct pd_intake_config intake = pd_settings_intake(&settings, true);
+    struct pd_intake_config intake = pd_agent_settings_intake(&settings, true);
 
     assert_int_equal(intake.trajectory.idle_ns, 100000000);
     assert_int_equal(intake.trajectory.max_records, 1048576);
     assert_true(intake.use_dscp);
-    pd_settings_done(&settings);
+    pd_agent_settings_done(&settings);
     assert_int_equal(load(&settings, &usage, &error, 1, "--exit-after-intake"), 0);
     assert_null(settings.listen);
 
@@ -115,7 +115,7 @@ static void test_check(void **state)
                        cases[i].intake, "--listen", cases[i].listen,
                        cases[i].strip ? "--strip" : "--strip=false");
         if (!err) {
-            err = pd_settings_check(&settings, &error);
+            err = pd_agent_settings_check(&settings, &error);
         }
         if ((err == 0) != !cases[i].text || (cases[i].text && !strstr(error.text, cases[i].text))) {
             fail_msg("%s %s: \"%s\"", cases[i].intake, cases[i].listen, error.text);
@@ -123,14 +123,14 @@ static void test_check(void **state)
     }
     settings = good;
     settings.tib = NULL;
-    assert_int_equal(pd_settings_check(&settings, &error), -PD_E_VALUE);
+    assert_int_equal(pd_agent_settings_check(&settings, &error), -PD_E_VALUE);
     assert_non_null(strstr(error.text, "--tib"));
     settings = good;
     settings.controller = "http://127.0.0.1:7412";
-    assert_int_equal(pd_settings_check(&settings, &error), -PD_E_VALUE);
+    assert_int_equal(pd_agent_settings_check(&settings, &error), -PD_E_VALUE);
     assert_non_null(strstr(error.text, "--host-id"));
     settings.host_id = 21;
-    assert_int_equal(pd_settings_check(&settings, &error), 0);
+    assert_int_equal(pd_agent_settings_check(&settings, &error), 0);
     assert_int_equal(load(&settings, &usage, &error, 2, "--controller", "ftp://h"), -PD_E_VALUE);
     assert_non_null(strstr(error.text, "controller"));
 }
@@ -140,11 +140,11 @@ static void test_folder(void **state)
     struct pd_settings settings = {.tib = "/a/tib", .spool = "/b/spool"};
 
     (void)state;
-    assert_string_equal(pd_settings_folder(&settings), "/a/tib");
+    assert_string_equal(pd_agent_settings_folder(&settings), "/a/tib");
     settings.tib = "mongodb://h:1/d";
-    assert_string_equal(pd_settings_folder(&settings), "/b/spool");
+    assert_string_equal(pd_agent_settings_folder(&settings), "/b/spool");
     settings.spool = NULL;
-    assert_string_equal(pd_settings_folder(&settings), "/var/lib/pathdump/spool");
+    assert_string_equal(pd_agent_settings_folder(&settings), "/var/lib/pathdump/spool");
 }
 
 static char told[100];
@@ -165,13 +165,14 @@ static void test_compare(void **state)
     b.topology = "b";
     b.common.log_level = PD_LOG_DEBUG;
     b.retention_age_s = b.retention_bytes = 5;
-    pd_settings_compare(&a, &b, tell);
+    pd_agent_settings_compare(&a, &b, tell);
     assert_string_equal(told, "");
     b.idle_ms = 2;
     b.tib = NULL;
-    ((struct pd_intake_live_options *)(uintptr_t)pd_settings_intake_options(&b, &pd_intake_live))
+    ((struct pd_intake_live_options *)(uintptr_t)pd_agent_settings_intake_options(&b,
+                                                                                  &pd_intake_live))
         ->strip = true;
-    pd_settings_compare(&a, &b, tell);
+    pd_agent_settings_compare(&a, &b, tell);
     assert_string_equal(told, "strip idle-ms tib ");
 }
 
@@ -200,7 +201,7 @@ static void test_intakes(void **state)
                          0);
         assert_int_equal(settings.intakes.len, 2);
         assert_string_equal(settings.intakes.items[1], cases[i].b);
-        if (!pd_settings_check(&settings, &error) != !cases[i].text ||
+        if (!pd_agent_settings_check(&settings, &error) != !cases[i].text ||
             (cases[i].text && !strstr(error.text, cases[i].text))) {
             fail_msg("%s %s: \"%s\"", cases[i].a, cases[i].b, error.text);
         }
@@ -216,28 +217,28 @@ static void test_listen(void **state)
     int fd;
 
     (void)state;
-    assert_int_equal(pd_listen_open("localhost:0", &one, &error), 0);
+    assert_int_equal(pd_http_listen_open("localhost:0", &one, &error), 0);
     assert_memory_equal(one.name, "127.0.0.1:", 10);
     assert_string_not_equal(one.name, "127.0.0.1:0");
-    assert_true(pd_listen_open(one.name, &two, &error) < 0);
+    assert_true(pd_http_listen_open(one.name, &two, &error) < 0);
     assert_non_null(strstr(error.text, one.name));
     assert_int_equal(two.fd, -1);
-    pd_listen_close(&one);
+    pd_http_listen_close(&one);
 
     assert_non_null(mkdtemp(path));
     snprintf(address, sizeof address, "unix:%s/s", path);
-    assert_int_equal(pd_listen_open(address, &one, &error), 0);
-    assert_true(pd_listen_open(address, &two, &error) < 0); /* served: not replaced */
-    close(one.fd);                                          /* killed: the socket stays behind */
+    assert_int_equal(pd_http_listen_open(address, &one, &error), 0);
+    assert_true(pd_http_listen_open(address, &two, &error) < 0); /* served: not replaced */
+    close(one.fd); /* killed: the socket stays behind */
     assert_int_equal(stat(address + 5, &found), 0);
     assert_int_equal(found.st_mode & 0777, 0660);
-    assert_int_equal(pd_listen_open(address, &two, &error), 0);
-    pd_listen_close(&two);
+    assert_int_equal(pd_http_listen_open(address, &two, &error), 0);
+    pd_http_listen_close(&two);
     assert_int_equal(stat(address + 5, &found), -1);
 
     fd = creat(address + 5, 0600); /* a file of somebody's is never removed */
     assert_true(fd >= 0);
-    assert_true(pd_listen_open(address, &one, &error) < 0);
+    assert_true(pd_http_listen_open(address, &one, &error) < 0);
     assert_int_equal(stat(address + 5, &found), 0);
     close(fd);
     unlink(address + 5);
@@ -247,13 +248,13 @@ static void test_listen(void **state)
 static void test_man_page(void **state)
 {
     (void)state;
-    documented_man_page(pd_settings_table(), PD_SOURCE_DIR "/docs/man/pathdumpd.8");
+    documented_man_page(pd_agent_settings_table(), PD_SOURCE_DIR "/docs/man/pathdumpd.8");
 }
 
 static void test_example(void **state)
 {
     (void)state;
-    documented_example(pd_settings_table(), PD_SOURCE_DIR "/dist/pathdumpd.conf");
+    documented_example(pd_agent_settings_table(), PD_SOURCE_DIR "/dist/pathdumpd.conf");
 }
 
 int main(void)

@@ -50,22 +50,22 @@ static json_t *post_json(const char *body, const char *accept, int http_status)
     struct pd_answer answer;
     json_t *document;
 
-    pd_answer_init(&answer);
-    pd_rest_answer(&fixture.agent,
-                   &(struct pd_http_request){.role = PD_ROLE_ADMIN,
-                                             .method = "POST",
-                                             .target = "/v1/query",
-                                             .target_bytes = strlen("/v1/query"),
-                                             .accept = accept,
-                                             .body = body,
-                                             .body_bytes = strlen(body)},
-                   &answer);
+    pd_http_answer_init(&answer);
+    pd_agent_rest_answer(&fixture.agent,
+                         &(struct pd_http_request){.role = PD_ROLE_ADMIN,
+                                                   .method = "POST",
+                                                   .target = "/v1/query",
+                                                   .target_bytes = strlen("/v1/query"),
+                                                   .accept = accept,
+                                                   .body = body,
+                                                   .body_bytes = strlen(body)},
+                         &answer);
     if (answer.http_status != http_status) {
         fail_msg("%s: %d", body, answer.http_status);
     }
     document = json_loadb(answer.bytes, answer.len, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(document);
-    pd_answer_done(&answer);
+    pd_http_answer_done(&answer);
     return document;
 }
 
@@ -78,7 +78,7 @@ static json_t *ask_json(const char *target, int http_status)
     assert_int_equal(answer.http_status, http_status);
     document = json_loadb(answer.bytes, answer.len, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(document);
-    pd_answer_done(&answer);
+    pd_http_answer_done(&answer);
     return document;
 }
 
@@ -150,7 +150,7 @@ static size_t check_question(const json_t *openapi, const struct pd_question *qu
 
     assert_string_equal(json_string_value(json_object_get(found, "summary")), question->help);
     for (size_t i = 0; question->params[i].name; i++) {
-        if (pd_question_takes(question, question->params[i].name)) {
+        if (pd_query_question_takes(question, question->params[i].name)) {
             assert_string_equal(parameter_name(openapi, json_array_get(list, len++)),
                                 question->params[i].name);
         }
@@ -175,7 +175,7 @@ static void test_routes(void **state)
     PD_ROUTES(X)
 #undef X
     for (size_t i = 0; i < pd_questions_own; i++) {
-        routes += check_question(openapi, pd_questions[i]);
+        routes += check_question(openapi, pd_query_questions[i]);
     }
     for (size_t i = 0; pd_agent_parts[i]; i++) {
         const struct pd_part_route *row = pd_agent_parts[i]->routes;
@@ -290,7 +290,7 @@ static void test_metrics(void **state)
     ask("GET", "/metrics", &answer);
     assert_int_equal(answer.http_status, 200);
     assert_memory_equal(answer.type, "text/plain", 10);
-    assert_int_equal(pd_answer_write(&answer, "", 1), 0);
+    assert_int_equal(pd_http_answer_write(&answer, "", 1), 0);
 #define X(name, text) has_metric(answer.bytes, "intake_" #name "_total", "counter");
     PD_INTAKE_COUNTERS(X)
 #undef X
@@ -320,7 +320,7 @@ static void test_metrics(void **state)
     assert_non_null(
         strstr(answer.bytes, "\npathdump_alarms_total{reason=\"INFEASIBLE_PATH\"} 2\n"));
     assert_non_null(strstr(answer.bytes, "\npathdump_intake_state{state=\"finished\"} 1\n"));
-    pd_answer_done(&answer);
+    pd_http_answer_done(&answer);
 }
 
 /* Every route answers, and every kind of error is a problem document of its status. */
@@ -371,7 +371,7 @@ static void test_answers(void **state)
     ask("PUT", "/v1/getFlows", &answer);
     assert_int_equal(answer.http_status, 405);
     assert_string_equal(answer.allow, "GET, HEAD");
-    pd_answer_done(&answer);
+    pd_http_answer_done(&answer);
 }
 
 /* A turn that does not come until the deadline, and a queue that is full. */

@@ -92,7 +92,8 @@ static json_t *run_query(const struct fake_world *world, const struct pd_documen
     bool complete;
 
     assert_int_equal(
-        pd_query_run(pd_document_query(document), NULL, records, len, &sink, &complete, NULL), 0);
+        pd_query_run(pd_query_document_query(document), NULL, records, len, &sink, &complete, NULL),
+        0);
     fclose(out);
     json_t *answer = json_loads(text, 0, NULL);
     assert_non_null(answer);
@@ -193,12 +194,12 @@ static json_t *live_answer(const struct fake_world *world, json_t *document, con
     if (!strcmp(query, "getPoorTCPFlows")) {
         return poor_flows(world, hosts);
     }
-    if (pd_document_parse(document, others, &parsed, &error)) {
+    if (pd_query_document_parse(document, others, &parsed, &error)) {
         fail_msg("%s: %s", query, error.text);
     }
-    answer = pd_document_query(&parsed) ? run_query(world, &parsed, hosts)
-                                        : answer_question(world, &parsed, hosts);
-    pd_document_done(&parsed);
+    answer = pd_query_document_query(&parsed) ? run_query(world, &parsed, hosts)
+                                              : answer_question(world, &parsed, hosts);
+    pd_query_document_done(&parsed);
     return answer;
 }
 
@@ -393,7 +394,7 @@ static int run(struct fake_world *world, const char *name, const char *given, js
         return err;
     }
     call.args = args;
-    pd_report_init(&report);
+    pd_app_report_init(&report);
     err = app->open ? app->open(&call, &state, error) : 0;
     if (!err) {
         err = app->run(state, &call, &report, error);
@@ -401,8 +402,8 @@ static int run(struct fake_world *world, const char *name, const char *given, js
             app->close(state);
         }
     }
-    *ret_report = err ? NULL : pd_report_json(&report, app->name);
-    pd_report_done(&report);
+    *ret_report = err ? NULL : pd_app_report_json(&report, app->name);
+    pd_app_report_done(&report);
     json_decref(args);
     return err;
 }

@@ -75,7 +75,7 @@ static int set_up(void **state)
     scene->flows_len = 150;
     scene->world =
         (struct pd_app_world){.ops = &ops, .context = scene, .topology = scene->topology};
-    pd_report_init(&scene->report);
+    pd_app_report_init(&scene->report);
     *state = scene;
     return 0;
 }
@@ -84,8 +84,8 @@ static int tear_down(void **state)
 {
     struct scene *scene = *state;
 
-    pd_report_done(&scene->report);
-    bh_silence_done(&scene->silence);
+    pd_app_report_done(&scene->report);
+    pd_blackhole_silence_done(&scene->silence);
     pd_topology_free(scene->topology);
     free(scene);
     return 0;
@@ -99,11 +99,12 @@ static bool look(struct scene *scene, int seconds)
 
     for (int i = 0; i < seconds; i++) {
         scene->now_us += S;
-        assert_int_equal(bh_silence_look(&scene->silence, &call, S, &scene->report, &error), 0);
+        assert_int_equal(
+            pd_blackhole_silence_look(&scene->silence, &call, S, &scene->report, &error), 0);
     }
-    pd_report_done(&scene->report);
-    pd_report_init(&scene->report);
-    assert_int_equal(bh_silence_conclude(&scene->silence, &scene->report, &found), 0);
+    pd_app_report_done(&scene->report);
+    pd_app_report_init(&scene->report);
+    assert_int_equal(pd_blackhole_silence_conclude(&scene->silence, &scene->report, &found), 0);
     return found;
 }
 
@@ -120,7 +121,7 @@ static void the_silent_link_is_named(void **state)
         const struct pd_link_match black = links[i % (sizeof links / sizeof *links)];
 
         scene->black = (struct pd_link_match){0, 0};
-        bh_silence_done(&scene->silence);
+        pd_blackhole_silence_done(&scene->silence);
         assert_false(look(scene, 10));
         scene->black = black;
         scene->shows_stuck = true;

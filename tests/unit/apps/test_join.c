@@ -37,7 +37,7 @@ static int set_up(void **state)
         return -1;
     }
     scene->fake = fake_world_new(4);
-    pd_report_init(&scene->report);
+    pd_app_report_init(&scene->report);
     *state = scene;
     return 0;
 }
@@ -47,7 +47,7 @@ static int tear_down(void **state)
     struct scene *scene = *state;
 
     pd_app_join_done(&scene->join);
-    pd_report_done(&scene->report);
+    pd_app_report_done(&scene->report);
     fake_world_free(scene->fake);
     free(scene);
     return 0;

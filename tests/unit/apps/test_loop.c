@@ -238,11 +238,11 @@ static json_t *report_of(struct network *n)
 
     assert_int_equal(pd_app_args_read(&pd_app_loop, n->topology, NULL, &args, NULL), 0);
     call.args = args;
-    pd_report_init(&report);
+    pd_app_report_init(&report);
     assert_int_equal(pd_app_loop.run(n->state, &call, &report, NULL), 0);
-    json = pd_report_json(&report, "loop");
+    json = pd_app_report_json(&report, "loop");
     assert_non_null(json);
-    pd_report_done(&report);
+    pd_app_report_done(&report);
     json_decref(args);
     return json;
 }

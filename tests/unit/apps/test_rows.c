@@ -112,14 +112,14 @@ static void lists(void **state)
     int seen = 0;
 
     (void)state;
-    pd_report_init(&report);
+    pd_app_report_init(&report);
     assert_int_equal(pd_app_rows(answer, "flows", &report, count, &seen, &error), 0);
     assert_int_equal(seen, 2);
     assert_int_equal(json_array_size(report.lacks), 1);
     assert_non_null(strstr(json_string_value(json_array_get(report.lacks, 0)), "1 rows"));
     assert_int_equal(pd_app_rows(answer, "flows", &report, count, &seen, &error), -PD_E_FULL);
     assert_int_equal(pd_app_rows(answer, "none", &report, count, &seen, &error), -PD_E_VALUE);
-    pd_report_done(&report);
+    pd_app_report_done(&report);
     json_decref(answer);
 }
 
@@ -189,23 +189,23 @@ static void bounds(void **state)
     json_t *object;
 
     (void)state;
-    pd_report_init(&report);
+    pd_app_report_init(&report);
     for (int i = 0; i < PD_REPORT_FLOWS_MAX + 5; i++) {
-        pd_report_flow(&report, json_pack("{s:i}", "n", i));
+        pd_app_report_flow(&report, json_pack("{s:i}", "n", i));
     }
-    pd_report_link(&report, 9, 17);
-    pd_report_link(&report, 9, 17);
+    pd_app_report_link(&report, 9, 17);
+    pd_app_report_link(&report, 9, 17);
     report.certain = true;
     report.confidence = 7;
-    pd_report_say(&report, "%s", "found");
-    object = pd_report_json(&report, "any");
+    pd_app_report_say(&report, "%s", "found");
+    object = pd_app_report_json(&report, "any");
     assert_int_equal(json_array_size(json_object_get(object, "flows")), PD_REPORT_FLOWS_MAX);
     assert_int_equal(json_array_size(json_object_get(object, "links")), 1);
     assert_true(json_is_false(json_object_get(object, "certain")));
     assert_int_equal(json_array_size(json_object_get(object, "lacks")), 1);
     assert_true(json_real_value(json_object_get(object, "confidence")) <= 1);
     json_decref(object);
-    pd_report_done(&report);
+    pd_app_report_done(&report);
 }
 
 /* Words that are cut within a character are still text. */
@@ -219,14 +219,14 @@ static void long_words(void **state)
     while (strlen(words) < PD_REPORT_TEXT_BYTES + 2) {
         strcat(words, "λ");
     }
-    pd_report_init(&report);
-    pd_report_say(&report, "%s", words);
-    pd_report_evidence(&report, "%s", words);
-    object = pd_report_json(&report, "any");
+    pd_app_report_init(&report);
+    pd_app_report_say(&report, "%s", words);
+    pd_app_report_evidence(&report, "%s", words);
+    object = pd_app_report_json(&report, "any");
     assert_non_null(object);
     assert_int_equal(json_array_size(json_object_get(object, "evidence")), 1);
     json_decref(object);
-    pd_report_done(&report);
+    pd_app_report_done(&report);
 }
 
 /* A network of which nothing is known is not one that is well. */
@@ -246,10 +246,10 @@ static void evidence_that_is_not_there_is_said(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct pd_report report;
 
-        pd_report_init(&report);
+        pd_app_report_init(&report);
         pd_app_lacks_evidence(cases[i].wanted, cases[i].has, &report);
         assert_int_equal(json_array_size(report.lacks), cases[i].lacks);
-        pd_report_done(&report);
+        pd_app_report_done(&report);
     }
 }
 

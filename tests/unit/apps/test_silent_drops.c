@@ -48,7 +48,7 @@ static int observe(void *context, uint64_t from_us, uint64_t to_us, unsigned wan
         add_flow(&scene->flows, &scene->random, scene->from, scene->to, scene->loss, 300);
     }
     if (scene->host_missing) {
-        pd_report_lacks(report, "host 21 did not answer: timeout");
+        pd_app_report_lacks(report, "host 21 did not answer: timeout");
     }
     const struct pd_evidence_period period = period_of(&scene->flows);
     return sink->take(sink->context, &period);
@@ -96,11 +96,11 @@ static json_t *watch(struct scene *scene)
         assert_int_equal(app->open(&call, &scene->state, &error), 0);
     }
     scene->now_us += 200000;
-    pd_report_init(&report);
+    pd_app_report_init(&report);
     if (!app->run(scene->state, &call, &report, &error)) {
-        json = pd_report_json(&report, app->name);
+        json = pd_app_report_json(&report, app->name);
     }
-    pd_report_done(&report);
+    pd_app_report_done(&report);
     json_decref(args);
     return json;
 }

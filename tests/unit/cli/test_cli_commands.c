@@ -163,9 +163,9 @@ static void each_question_is_in_help(void **state)
     char *details = pd_cli_details(&pd_cli_query);
     (void)state;
     assert_non_null(details);
-    for (size_t i = 0; pd_questions[i]; i++) {
-        if (!pd_questions[i]->member) {
-            assert_non_null(strstr(details, pd_questions[i]->name));
+    for (size_t i = 0; pd_query_questions[i]; i++) {
+        if (!pd_query_questions[i]->member) {
+            assert_non_null(strstr(details, pd_query_questions[i]->name));
         }
     }
     free(details);

@@ -56,7 +56,7 @@ static int read_text(const char *text, size_t len, struct taken *taken, struct p
     assert_non_null(in);
     assert_int_equal(fwrite(text, 1, len, in), len);
     rewind(in);
-    int err = pd_ndjson_read(in, &taker, error);
+    int err = pd_cli_ndjson_read(in, &taker, error);
     fclose(in);
     return err;
 }

@@ -98,8 +98,8 @@ static int view(enum pd_query_name name, const char *json, char **ret_text,
     size_t bytes;
     FILE *out = open_memstream(ret_text, &bytes);
     assert_non_null(out);
-    int err = pd_cli_view(&pd_question_queries[name], json, strlen(json), &style, out, ret_outcome,
-                          error);
+    int err = pd_cli_view(&pd_query_question_queries[name], json, strlen(json), &style, out,
+                          ret_outcome, error);
     fclose(out);
     return err;
 }
@@ -230,16 +230,16 @@ static void rows_become_csv(void **state)
         size_t bytes;
         FILE *out = open_memstream(&text, &bytes);
 
-        assert_int_equal(pd_cli_view(&pd_question_queries[cases[i].name], cases[i].json,
+        assert_int_equal(pd_cli_view(&pd_query_question_queries[cases[i].name], cases[i].json,
                                      strlen(cases[i].json), &style, out, &outcome, &error),
                          0);
         fclose(out);
         assert_string_equal(text, cases[i].csv);
         free(text);
     }
-    assert_int_equal(
-        pd_cli_view(&pd_question_program, "{\"result\":1}", 12, &style, stdout, &outcome, &error),
-        -PD_E_VALUE);
+    assert_int_equal(pd_cli_view(&pd_query_question_program, "{\"result\":1}", 12, &style, stdout,
+                                 &outcome, &error),
+                     -PD_E_VALUE);
 }
 
 int main(void)

@@ -199,8 +199,8 @@ void naive_verification(const struct pd_topology *topology, const struct naive *
     struct coverage c = {.naive = naive, .max_vlans = max_vlans};
     for (uint32_t s = 0; s < topology->switches_len; s++) {
         for (uint32_t d = 0; d < topology->switches_len; d++) {
-            if (s == d || !pd_role_is_tor(topology->switches[s].role) ||
-                !pd_role_is_tor(topology->switches[d].role)) {
+            if (s == d || !pd_topology_role_is_tor(topology->switches[s].role) ||
+                !pd_topology_role_is_tor(topology->switches[d].role)) {
                 continue;
             }
             c.seen_len = 0;

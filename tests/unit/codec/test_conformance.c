@@ -165,7 +165,8 @@ static void check_all_paths(const struct pd_codec *codec, const struct naive *na
     struct pair pair = {codec, naive, exact_hops};
     for (uint32_t s = 0; s < t->switches_len; s++) {
         for (uint32_t d = 0; d < t->switches_len; d++) {
-            if (pd_role_is_tor(t->switches[s].role) && pd_role_is_tor(t->switches[d].role)) {
+            if (pd_topology_role_is_tor(t->switches[s].role) &&
+                pd_topology_role_is_tor(t->switches[d].role)) {
                 naive_paths(t, t->switches[s].id, t->switches[d].id, max_hops, check_path, &pair);
             }
         }
@@ -217,7 +218,7 @@ static void check_garbage(const struct pd_codec *codec, const struct naive *naiv
     uint32_t tors[256], len = 0;
     (void)naive, (void)exact_hops, (void)max_hops;
     for (uint32_t i = 0; i < codec->topology->switches_len; i++) {
-        if (pd_role_is_tor(codec->topology->switches[i].role)) {
+        if (pd_topology_role_is_tor(codec->topology->switches[i].role)) {
             tors[len++] = i;
         }
     }

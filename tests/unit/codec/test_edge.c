@@ -22,7 +22,7 @@ static const struct naive networks[] = {{.kind = NAIVE_FAT_TREE, .k = 4},
 
 static bool faces_host(const struct pd_topology *t, uint32_t sw, uint32_t port)
 {
-    uint32_t number = pd_links_by_port(t, sw, (uint16_t)port);
+    uint32_t number = pd_topology_links_by_port(t, sw, (uint16_t)port);
     assert_int_not_equal(number, PD_NONE);
     return pd_links_of(t, number)->is_host;
 }

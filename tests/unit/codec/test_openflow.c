@@ -117,7 +117,8 @@ static void run_all_paths(const struct pd_codec *codec, const struct naive *naiv
         fabric_init(&f, codec, naive, depth);
         for (uint32_t s = 0; s < t->switches_len; s++) {
             for (uint32_t d = 0; d < t->switches_len; d++) {
-                if (pd_role_is_tor(t->switches[s].role) && pd_role_is_tor(t->switches[d].role)) {
+                if (pd_topology_role_is_tor(t->switches[s].role) &&
+                    pd_topology_role_is_tor(t->switches[d].role)) {
                     naive_paths(t, t->switches[s].id, t->switches[d].id, max_hops,
                                 run_both_families, &f);
                 }

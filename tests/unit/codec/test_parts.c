@@ -99,7 +99,7 @@ static uint32_t draw_switch(const struct pd_topology *t, bool rack)
         const struct pd_switch *sw = &t->switches[draw(t->switches_len)];
         bool top = sw->role == PD_ROLE_CORE || sw->role == PD_ROLE_INTERMEDIATE ||
                    sw->role == PD_ROLE_SPINE;
-        if (rack ? pd_role_is_tor(sw->role) : top) {
+        if (rack ? pd_topology_role_is_tor(sw->role) : top) {
             return sw->id;
         }
     }
@@ -122,7 +122,7 @@ static void draw_cut(const struct pd_topology *t, enum part part, struct cut *cu
         uint32_t left = (t->fabric_links_len * percents[part] + 99) / 100;
         while (left) {
             uint32_t d = 2 * draw(t->fabric_links_len);
-            uint32_t a = pd_links_from_id(t, d), b = pd_links_to_id(t, d);
+            uint32_t a = pd_topology_links_from_id(t, d), b = pd_topology_links_to_id(t, d);
             left -= !cut->cables[a][b];
             cut->cables[a][b] = cut->cables[b][a] = true;
         }

@@ -112,7 +112,8 @@ static void check_network(const struct naive *naive, unsigned max_hops)
     }
     for (uint32_t a = 0; a < t->switches_len; a++) {
         for (uint32_t b = 0; b < t->switches_len; b++) {
-            if (pd_role_is_tor(t->switches[a].role) && pd_role_is_tor(t->switches[b].role)) {
+            if (pd_topology_role_is_tor(t->switches[a].role) &&
+                pd_topology_role_is_tor(t->switches[b].role)) {
                 naive_paths(t, t->switches[a].id, t->switches[b].id, 8, check_path, &s);
             }
         }
@@ -184,7 +185,7 @@ static void the_dscp_is_part_of_the_proof(void **state)
     (void)state;
     for (uint32_t i = 0; i < t->switches[agg].switch_neighbours && dst == PD_NONE; i++) {
         uint32_t to = t->switches[agg].neighbours[i].node;
-        dst = pd_role_is_tor(t->switches[to].role) && to != src ? to : dst;
+        dst = pd_topology_role_is_tor(t->switches[to].role) && to != src ? to : dst;
     }
     assert_int_not_equal(dst, PD_NONE);
     const struct pd_walk walk = {.len = 3, .switches = {src, agg, dst}};

@@ -28,7 +28,8 @@ static inline int parse_hosts(struct pd_topology *topology, const char *json,
                               struct pd_inventory **ret_inventory, const char *words)
 {
     struct pd_error error = {0};
-    int e = pd_inventory_parse(topology, json, strlen(json), "hosts.json", ret_inventory, &error);
+    int e = pd_controller_inventory_parse(topology, json, strlen(json), "hosts.json", ret_inventory,
+                                          &error);
 
     if (words && !strstr(error.text, words)) {
         fail_msg("%s: \"%s\" instead of \"%s\"", json, error.text, words);

@@ -17,19 +17,20 @@ static bool tree_wins(const struct pd_inventory *inventory, const char *document
     for (size_t i = 0; i < hosts; i++) {
         selection.hosts[i] = (uint32_t)i;
     }
-    if (pd_document_parse(json, NULL, &parsed, &error)) {
+    if (pd_query_document_parse(json, NULL, &parsed, &error)) {
         fail_msg("%s: %s", document, error.text);
     }
-    assert_int_equal(pd_trees_new(inventory, &selection, 0, &tree), 0);
-    assert_int_equal(pd_trees_direct(inventory, &selection, &direct), 0);
+    assert_int_equal(pd_controller_trees_new(inventory, &selection, 0, &tree), 0);
+    assert_int_equal(pd_controller_trees_direct(inventory, &selection, &direct), 0);
 
-    struct pd_cost_shape shape = pd_cost_shape(&parsed, inventory->topology);
-    uint64_t tree_ns = pd_cost_ns(&shape, &tree), direct_ns = pd_cost_ns(&shape, &direct);
+    struct pd_cost_shape shape = pd_controller_cost_shape(&parsed, inventory->topology);
+    uint64_t tree_ns = pd_controller_cost_ns(&shape, &tree),
+             direct_ns = pd_controller_cost_ns(&shape, &direct);
 
-    pd_cost_words(&shape, &tree, tree_ns, direct_ns, words);
-    pd_trees_done(&tree);
-    pd_trees_done(&direct);
-    pd_document_done(&parsed);
+    pd_controller_cost_words(&shape, &tree, tree_ns, direct_ns, words);
+    pd_controller_trees_done(&tree);
+    pd_controller_trees_done(&direct);
+    pd_query_document_done(&parsed);
     json_decref(json);
     free(selection.hosts);
     return tree_ns < direct_ns;
@@ -62,7 +63,7 @@ static void test_choice(void **state)
             fail_msg("%s, %zu hosts: %s", cases[i].document, cases[i].hosts, words);
         }
     }
-    pd_inventory_free(inventory);
+    pd_controller_inventory_free(inventory);
 }
 
 /* More hosts never take less time, on either way. */
@@ -81,17 +82,17 @@ static void test_monotonic(void **state)
         struct pd_trees trees[2];
         struct pd_selection selection = {hosts, len};
 
-        assert_int_equal(pd_trees_new(inventory, &selection, 4, &trees[0]), 0);
-        assert_int_equal(pd_trees_direct(inventory, &selection, &trees[1]), 0);
+        assert_int_equal(pd_controller_trees_new(inventory, &selection, 4, &trees[0]), 0);
+        assert_int_equal(pd_controller_trees_direct(inventory, &selection, &trees[1]), 0);
         for (int i = 0; i < 2; i++) {
-            uint64_t ns = pd_cost_ns(&shape, &trees[i]);
+            uint64_t ns = pd_controller_cost_ns(&shape, &trees[i]);
 
             assert_true(ns >= before[i]);
             before[i] = ns;
-            pd_trees_done(&trees[i]);
+            pd_controller_trees_done(&trees[i]);
         }
     }
-    pd_inventory_free(inventory);
+    pd_controller_inventory_free(inventory);
 }
 
 static void test_words(void **state)
@@ -104,7 +105,7 @@ static void test_words(void **state)
     assert_non_null(strstr(words, "16 hosts with about 5000 groups each"));
     assert_non_null(strstr(words, "depth 3 and fan-out 4"));
     assert_non_null(strstr(words, " ms"));
-    pd_inventory_free(inventory);
+    pd_controller_inventory_free(inventory);
 }
 
 int main(void)

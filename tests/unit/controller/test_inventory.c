@@ -25,20 +25,20 @@ static void test_read(void **state)
     assert_string_equal(inventory->hosts[1].url, "https://h.example:8443/");
     assert_string_equal(inventory->hosts[2].name, "host-4-2-3"); /* the topology's */
     assert_int_equal(inventory->topology->hosts[inventory->hosts[2].index].id, 36);
-    assert_int_equal(pd_inventory_find(inventory, 30), 1);
-    assert_int_equal(pd_inventory_find(inventory, 22), SIZE_MAX);
-    assert_int_equal(pd_inventory_find_name(inventory, "zwei"), 1);
-    assert_int_equal(pd_inventory_find_name(inventory, "eins"), 0);
-    assert_int_equal(pd_inventory_find_name(inventory, "host-4-2-3"), 2);
-    assert_int_equal(pd_inventory_find_name(inventory, "drei"), SIZE_MAX);
-    pd_inventory_free(pd_inventory_hold(inventory));
-    pd_inventory_free(inventory);
+    assert_int_equal(pd_controller_inventory_find(inventory, 30), 1);
+    assert_int_equal(pd_controller_inventory_find(inventory, 22), SIZE_MAX);
+    assert_int_equal(pd_controller_inventory_find_name(inventory, "zwei"), 1);
+    assert_int_equal(pd_controller_inventory_find_name(inventory, "eins"), 0);
+    assert_int_equal(pd_controller_inventory_find_name(inventory, "host-4-2-3"), 2);
+    assert_int_equal(pd_controller_inventory_find_name(inventory, "drei"), SIZE_MAX);
+    pd_controller_inventory_free(pd_controller_inventory_hold(inventory));
+    pd_controller_inventory_free(inventory);
 
     assert_int_equal(parse_hosts(fat_tree(4), "[]", &inventory, NULL), 0);
     assert_int_equal(inventory->hosts_len, 0);
-    assert_int_equal(pd_inventory_find(inventory, 21), SIZE_MAX);
-    assert_int_equal(pd_inventory_find_name(inventory, ""), SIZE_MAX);
-    pd_inventory_free(inventory);
+    assert_int_equal(pd_controller_inventory_find(inventory, 21), SIZE_MAX);
+    assert_int_equal(pd_controller_inventory_find_name(inventory, ""), SIZE_MAX);
+    pd_controller_inventory_free(inventory);
 }
 
 #define HOST(members) "[{\"id\":21,\"url\":\"http://a:1\"},{" members "}]"
@@ -109,10 +109,12 @@ static void test_cut(void **state)
 
     (void)state;
     for (size_t bytes = 0; bytes < strlen(json); bytes++) {
-        assert_true(pd_inventory_parse(fat_tree(4), json, bytes, "x", &inventory, &error) < 0);
+        assert_true(
+            pd_controller_inventory_parse(fat_tree(4), json, bytes, "x", &inventory, &error) < 0);
     }
-    assert_int_equal(
-        pd_inventory_read("/nonexistent/topology", "/nonexistent/hosts", &inventory, &error), -2);
+    assert_int_equal(pd_controller_inventory_read("/nonexistent/topology", "/nonexistent/hosts",
+                                                  &inventory, &error),
+                     -2);
 }
 
 static const char *member(const json_t *hosts, size_t i, const char *name)
@@ -128,11 +130,11 @@ static void test_states(void **state)
     json_t *json;
 
     (void)state;
-    assert_int_equal(pd_hosts_new(everybody(fat_tree(4)), &hosts), 0);
-    pd_hosts_asked(hosts, 21, NULL);
-    pd_hosts_asked(hosts, 22, "connection refused");
-    pd_hosts_asked(hosts, 99, "nobody");
-    json = pd_hosts_json(hosts);
+    assert_int_equal(pd_controller_hosts_new(everybody(fat_tree(4)), &hosts), 0);
+    pd_controller_hosts_asked(hosts, 21, NULL);
+    pd_controller_hosts_asked(hosts, 22, "connection refused");
+    pd_controller_hosts_asked(hosts, 99, "nobody");
+    json = pd_controller_hosts_json(hosts);
     assert_string_equal(member(json, 0, "state"), "up");
     assert_string_equal(member(json, 1, "state"), "missing");
     assert_string_equal(member(json, 1, "error"), "connection refused");
@@ -140,21 +142,21 @@ static void test_states(void **state)
     json_decref(json);
 
     /* 21 stays where it was, 22 has another place, the others are gone. */
-    inventory = pd_hosts_inventory(hosts);
+    inventory = pd_controller_hosts_inventory(hosts);
     struct pd_inventory *other;
     assert_int_equal(parse_hosts(fat_tree(4),
                                  "[{\"id\":21,\"url\":\"http://10.0.0.1:1\"},"
                                  "{\"id\":22,\"url\":\"http://10.0.0.1:9\"}]",
                                  &other, NULL),
                      0);
-    assert_int_equal(pd_hosts_replace(hosts, other), 0);
+    assert_int_equal(pd_controller_hosts_replace(hosts, other), 0);
     assert_int_equal(inventory->hosts_len, 16); /* the old one lives while it is held */
-    pd_inventory_free(inventory);
-    struct pd_hosts_numbers numbers = pd_hosts_count(hosts);
+    pd_controller_inventory_free(inventory);
+    struct pd_hosts_numbers numbers = pd_controller_hosts_count(hosts);
     assert_int_equal(numbers.all, 2);
     assert_int_equal(numbers.up, 1);
     assert_int_equal(numbers.missing, 0);
-    pd_hosts_free(hosts);
+    pd_controller_hosts_free(hosts);
 }
 
 int main(void)

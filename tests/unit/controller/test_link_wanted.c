@@ -13,8 +13,8 @@ static int read_target(const char *target, const char *allowed, struct pd_links_
     struct pd_call call = {.http = NULL};
 
     *problem = (struct pd_problem){0};
-    assert_int_equal(pd_target_path(&call.parameters, target, strlen(target), path, sizeof path),
-                     0);
+    assert_int_equal(
+        pd_http_target_path(&call.parameters, target, strlen(target), path, sizeof path), 0);
     return pd_links_read_wanted(&call, allowed, ret_wanted, problem);
 }
 

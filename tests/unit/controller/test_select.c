@@ -17,14 +17,14 @@ static const char *chosen(const char *json)
 
     assert_true(!json || hosts);
     text[0] = '\0';
-    if (pd_select(inventory, hosts, &selection, &error)) {
+    if (pd_controller_select(inventory, hosts, &selection, &error)) {
         snprintf(text, sizeof text, "!%s", error.text);
     }
     for (size_t i = 0; i < selection.len; i++) {
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%u", i ? " " : "",
                                inventory->hosts[selection.hosts[i]].id);
     }
-    pd_selection_done(&selection);
+    pd_controller_selection_done(&selection);
     json_decref(hosts);
     return text;
 }
@@ -82,7 +82,7 @@ static void test_empty_rack(void **state)
         parse_hosts(fat_tree(4), "[{\"id\":21,\"url\":\"http://a:1\"}]", &inventory, NULL), 0);
     assert_string_equal(chosen("\"rack:1\""), "21");
     assert_non_null(strstr(chosen("\"rack:2\""), "no host of the inventory is in this rack"));
-    pd_inventory_free(inventory);
+    pd_controller_inventory_free(inventory);
     inventory = all;
 }
 
@@ -97,6 +97,6 @@ int main(void)
 
     inventory = everybody(fat_tree(4));
     failed = cmocka_run_group_tests(tests, NULL, NULL);
-    pd_inventory_free(inventory);
+    pd_controller_inventory_free(inventory);
     return failed;
 }

@@ -82,22 +82,22 @@ static void test_state(void **state)
     assert_non_null(mkdtemp(path));
     snprintf(inner, sizeof inner, "%s/controller", path);
     snprintf(lock, sizeof lock, "%s/lock", inner);
-    assert_int_equal(pd_state_open(inner, &one, &error), 0);
-    assert_int_equal(pd_state_open(inner, &two, &error), -PD_E_BUSY);
+    assert_int_equal(pd_controller_state_open(inner, &one, &error), 0);
+    assert_int_equal(pd_controller_state_open(inner, &two, &error), -PD_E_BUSY);
     assert_non_null(strstr(error.text, "another controller works with"));
-    pd_state_close(&one);
-    pd_state_close(&one); /* twice is fine */
-    assert_int_equal(pd_state_open(inner, &two, &error), 0);
-    pd_state_close(&two);
+    pd_controller_state_close(&one);
+    pd_controller_state_close(&one); /* twice is fine */
+    assert_int_equal(pd_controller_state_open(inner, &two, &error), 0);
+    pd_controller_state_close(&two);
 
     assert_int_equal(unlink(lock), 0);
     assert_int_equal(mkdir(lock, 0700), 0); /* nothing can be written, not even by root */
-    assert_true(pd_state_open(inner, &one, &error) < 0);
+    assert_true(pd_controller_state_open(inner, &one, &error) < 0);
     assert_non_null(strstr(error.text, "nothing can be written in"));
     rmdir(lock);
     rmdir(inner);
     snprintf(inner, sizeof inner, "%s/there/is/nothing", path);
-    assert_int_equal(pd_state_open(inner, &one, &error), -2);
+    assert_int_equal(pd_controller_state_open(inner, &one, &error), -2);
     assert_non_null(strstr(error.text, "cannot be made"));
     rmdir(path);
 }

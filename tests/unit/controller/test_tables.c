@@ -45,7 +45,7 @@ static void test_routes(void **state)
         }
         assert_string_equal(json_string_value(json_object_get(described, "summary")), route->help);
         assert_string_equal(json_string_value(json_object_get(described, "x-role")),
-                            pd_role_id(route->role));
+                            pd_http_role_id(route->role));
     }
     json_object_foreach((json_t *)(uintptr_t)paths, path, described) methods +=
         json_object_size(described);

@@ -47,7 +47,7 @@ static void walk(struct seen *seen, const struct pd_tree *trees, size_t len, uin
     seen->depth = depth > seen->depth ? depth : seen->depth;
     seen->fanout = len > seen->fanout ? (uint32_t)len : seen->fanout;
     for (size_t i = 0; i < len; i++) {
-        size_t at = pd_inventory_find(seen->inventory, trees[i].host);
+        size_t at = pd_controller_inventory_find(seen->inventory, trees[i].host);
 
         assert_true(at != SIZE_MAX);
         assert_ptr_equal(trees[i].url, seen->inventory->hosts[at].url);
@@ -129,7 +129,7 @@ static void test_properties(void **state)
             struct pd_trees trees, again;
 
             fanout = fanout < PD_TREES_FANOUT_MIN ? 0 : fanout;
-            assert_int_equal(pd_trees_new(inventory, &selection, fanout, &trees), 0);
+            assert_int_equal(pd_controller_trees_new(inventory, &selection, fanout, &trees), 0);
             check(inventory, &selection, &trees);
             if (fanout) {
                 assert_true(trees.fanout <= fanout);
@@ -137,18 +137,18 @@ static void test_properties(void **state)
             } else {
                 assert_true(trees.depth <= 3);
             }
-            assert_int_equal(pd_trees_new(inventory, &selection, fanout, &again), 0);
+            assert_int_equal(pd_controller_trees_new(inventory, &selection, fanout, &again), 0);
             assert_true(same(trees.tops, trees.tops_len, again.tops, again.tops_len));
-            pd_trees_done(&again);
-            pd_trees_done(&trees);
-            assert_int_equal(pd_trees_direct(inventory, &selection, &trees), 0);
+            pd_controller_trees_done(&again);
+            pd_controller_trees_done(&trees);
+            assert_int_equal(pd_controller_trees_direct(inventory, &selection, &trees), 0);
             check(inventory, &selection, &trees);
             assert_int_equal(trees.depth, 1);
             assert_int_equal(trees.chain, selection.len);
-            pd_trees_done(&trees);
+            pd_controller_trees_done(&trees);
             free(selection.hosts);
         }
-        pd_inventory_free(inventory);
+        pd_controller_inventory_free(inventory);
     }
 }
 
@@ -173,9 +173,9 @@ static void expect(const struct pd_inventory *inventory, const struct pd_selecti
     struct pd_trees trees;
     char text[2000] = "";
 
-    assert_int_equal(pd_trees_new(inventory, selection, fanout, &trees), 0);
+    assert_int_equal(pd_controller_trees_new(inventory, selection, fanout, &trees), 0);
     assert_string_equal(shape(trees.tops, trees.tops_len, text), expected);
-    pd_trees_done(&trees);
+    pd_controller_trees_done(&trees);
 }
 
 static void test_shapes(void **state)
@@ -192,7 +192,7 @@ static void test_shapes(void **state)
     expect(inventory, &(struct pd_selection){one, 1}, 0, "26");
     expect(inventory, &(struct pd_selection){far, 3}, 0, "21(24) 36");
     free(selection.hosts);
-    pd_inventory_free(inventory);
+    pd_controller_inventory_free(inventory);
 }
 
 static uint32_t most_racks_of_a_top(const struct pd_inventory *inventory, uint32_t *ret_tops)
@@ -201,7 +201,7 @@ static uint32_t most_racks_of_a_top(const struct pd_inventory *inventory, uint32
     struct pd_trees trees;
     uint32_t most = 0;
 
-    assert_int_equal(pd_trees_new(inventory, &selection, 0, &trees), 0);
+    assert_int_equal(pd_controller_trees_new(inventory, &selection, 0, &trees), 0);
     *ret_tops = (uint32_t)trees.tops_len;
     for (size_t i = 0; i < trees.tops_len; i++) {
         uint32_t heads = 1;
@@ -211,7 +211,7 @@ static uint32_t most_racks_of_a_top(const struct pd_inventory *inventory, uint32
         }
         most = heads > most ? heads : most;
     }
-    pd_trees_done(&trees);
+    pd_controller_trees_done(&trees);
     free(selection.hosts);
     return most;
 }
@@ -225,11 +225,11 @@ static void test_without_pods(void **state)
     (void)state;
     assert_int_equal(most_racks_of_a_top(inventory, &tops), 4);
     assert_int_equal(tops, 4);
-    pd_inventory_free(inventory);
+    pd_controller_inventory_free(inventory);
     inventory = everybody(topologies(3));
     assert_int_equal(most_racks_of_a_top(inventory, &tops), 4);
     assert_int_equal(tops, 5);
-    pd_inventory_free(inventory);
+    pd_controller_inventory_free(inventory);
 }
 
 int main(void)

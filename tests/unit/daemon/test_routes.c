@@ -26,7 +26,7 @@ static int find(const char *method, const char *path, size_t *ret_index, char *r
                 struct pd_problem *problem)
 {
     *problem = (struct pd_problem){0};
-    return pd_route_find(routes, LEN, method, path, ret_index, ret_id, problem);
+    return pd_daemon_route_find(routes, LEN, method, path, ret_index, ret_id, problem);
 }
 
 static void test_found(void **state)

@@ -55,12 +55,12 @@ static void what_was_written_is_read(void **state)
     struct stat about;
 
     (void)state;
-    assert_int_equal(pd_state_read(file, 3, MAX_BYTES, &read, &error), 0);
+    assert_int_equal(pd_daemon_state_read(file, 3, MAX_BYTES, &read, &error), 0);
     assert_null(read);
     for (int i = 0; i < 2; i++) {
         json_object_set_new(document, "i", json_integer(i));
-        assert_int_equal(pd_state_write(file, document, &error), 0);
-        assert_int_equal(pd_state_read(file, 3, MAX_BYTES, &read, &error), 0);
+        assert_int_equal(pd_daemon_state_write(file, document, &error), 0);
+        assert_int_equal(pd_daemon_state_read(file, 3, MAX_BYTES, &read, &error), 0);
         assert_true(json_equal(document, read));
         json_decref(read);
     }
@@ -91,7 +91,7 @@ static void what_is_damaged_is_set_aside(void **state)
         json_t *read = NULL;
 
         put(texts[i]);
-        assert_int_equal(pd_state_read(file, 3, MAX_BYTES, &read, &error), -PD_E_CORRUPT);
+        assert_int_equal(pd_daemon_state_read(file, 3, MAX_BYTES, &read, &error), -PD_E_CORRUPT);
         assert_null(read);
         assert_non_null(strstr(error.text, "list.json.damaged"));
         assert_int_equal(access(file, F_OK), -1);
@@ -106,17 +106,18 @@ static void a_failure_leaves_the_old_one(void **state)
     json_t *document = json_pack("{s:i}", "version", 3), *read = NULL;
 
     (void)state;
-    assert_int_equal(pd_state_write(file, document, &error), 0);
+    assert_int_equal(pd_daemon_state_write(file, document, &error), 0);
     assert_int_equal(mkdir(fresh, 0700), 0); /* in the way */
     json_object_set_new(document, "more", json_true());
-    assert_true(pd_state_write(file, document, &error) < 0);
+    assert_true(pd_daemon_state_write(file, document, &error) < 0);
     assert_non_null(strstr(error.text, "cannot be written"));
     assert_int_equal(rmdir(fresh), 0);
-    assert_int_equal(pd_state_read(file, 3, MAX_BYTES, &read, &error), 0);
+    assert_int_equal(pd_daemon_state_read(file, 3, MAX_BYTES, &read, &error), 0);
     assert_null(json_object_get(read, "more"));
     json_decref(read);
     json_decref(document);
-    assert_int_equal(pd_state_read("/proc/self", 3, MAX_BYTES, &read, &error), -PD_E_CORRUPT);
+    assert_int_equal(pd_daemon_state_read("/proc/self", 3, MAX_BYTES, &read, &error),
+                     -PD_E_CORRUPT);
 }
 
 int main(void)

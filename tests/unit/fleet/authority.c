@@ -46,9 +46,10 @@ void authority_issue(struct authority *authority, const char *name, const char *
     struct pd_ca *ca;
     bool made;
 
-    assert_int_equal(pd_ca_open(authority->folder, time(NULL) + 2 * DAY_S, &ca, &made, &error), 0);
-    assert_int_equal(pd_ca_issue(ca, &wanted, &error), 0);
-    pd_ca_free(ca);
+    assert_int_equal(pd_cli_ca_open(authority->folder, time(NULL) + 2 * DAY_S, &ca, &made, &error),
+                     0);
+    assert_int_equal(pd_cli_ca_issue(ca, &wanted, &error), 0);
+    pd_cli_ca_free(ca);
 }
 
 struct pd_credentials *authority_credentials(const struct authority *authority, const char *name)
@@ -61,6 +62,6 @@ struct pd_credentials *authority_credentials(const struct authority *authority, 
     snprintf(cert, sizeof cert, "%s/%s.pem", authority->folder, name);
     snprintf(key, sizeof key, "%s/%s.key", authority->folder, name);
     snprintf(ca, sizeof ca, "%s/ca.pem", authority->folder);
-    assert_int_equal(pd_credentials_new(&files, &credentials, &error), 0);
+    assert_int_equal(pd_http_credentials_new(&files, &credentials, &error), 0);
     return credentials;
 }

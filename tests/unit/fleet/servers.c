@@ -61,7 +61,7 @@ static int answer_document(struct host *host, const json_t *body, bool leave_out
     static const char *const others[] = {"deadline_ms", "children", NULL};
     struct pd_document document = {.args = NULL};
     struct pd_forest forest = {.trees_len = 0};
-    struct pd_query_sink sink = {answer, pd_answer_write};
+    struct pd_query_sink sink = {answer, pd_http_answer_write};
     const struct pd_question_host asked = {
         .context = host, .host = host->number, .groups = give_groups};
     struct pd_execution execution = {.fanout = fanout,
@@ -71,7 +71,7 @@ static int answer_document(struct host *host, const json_t *body, bool leave_out
                                      .form = PD_EXECUTE_PARTIAL,
                                      .begun_ns = pd_clock_thread_ns()};
     struct pd_execute_summary summary;
-    int err = pd_document_parse(body, others, &document, error);
+    int err = pd_query_document_parse(body, others, &document, error);
 
     err = err ? err : pd_fleet_forest_parse(json_object_get(body, "children"), &forest, error);
     err = err ? err
@@ -80,24 +80,24 @@ static int answer_document(struct host *host, const json_t *body, bool leave_out
     execution.trees = forest.trees;
     execution.trees_len = leave_out ? 0 : forest.trees_len;
     err = err ? err : pd_fleet_execute(&execution, &sink, &summary, error);
-    pd_document_done(&document);
+    pd_query_document_done(&document);
     pd_fleet_forest_done(&forest);
     return err;
 }
 
 static void lie(struct pd_answer *answer, uint64_t asked, uint64_t answered, bool missing)
 {
-    struct pd_query_sink sink = {answer, pd_answer_write};
+    struct pd_query_sink sink = {answer, pd_http_answer_write};
     struct pd_tib_budget budget = {.left_bytes = 1 << 20};
     struct pd_partial_end end = {.asked = asked, .answered = answered};
     struct pd_partial_writer *writer;
 
-    assert_int_equal(pd_partial_begin(&sink, &budget, &writer), 0);
+    assert_int_equal(pd_query_partial_begin(&sink, &budget, &writer), 0);
     if (missing) {
-        pd_partial_put_missing(writer, 4711, "it is not there");
+        pd_query_partial_put_missing(writer, 4711, "it is not there");
     }
-    pd_partial_finish(writer, &end);
-    pd_partial_writer_free(writer);
+    pd_query_partial_finish(writer, &end);
+    pd_query_partial_writer_free(writer);
 }
 
 static void pour(struct pd_answer *answer)
@@ -105,9 +105,9 @@ static void pour(struct pd_answer *answer)
     static const char block[65536];
 
     for (int i = 0; i < 100 && !atomic_load(&stopping); i++) {
-        pd_answer_write(answer, block, sizeof block);
+        pd_http_answer_write(answer, block, sizeof block);
     }
-    pd_answer_finish(answer);
+    pd_http_answer_finish(answer);
 }
 
 static void wait_long(void)
@@ -133,7 +133,7 @@ static void behave(struct host *host, enum manner manner, json_t *body, struct p
         json_object_set_new(body, "args", json_pack("{s:s, s:i}", "link", "*-*", "bin_bytes", 10));
     }
     if (manner == GARBAGE) {
-        pd_answer_write(answer, "{\"top\":[]}", 10);
+        pd_http_answer_write(answer, "{\"top\":[]}", 10);
     } else if (manner == HUGE) {
         pour(answer);
     } else if (manner == LIAR) {
@@ -147,7 +147,7 @@ static void behave(struct host *host, enum manner manner, json_t *body, struct p
         answer->len /= 2;
     }
     if (err) {
-        pd_answer_problem(answer, problem);
+        pd_http_answer_problem(answer, problem);
     }
 }
 
@@ -158,8 +158,8 @@ static void answer(void *context, const struct pd_http_request *request, struct 
     json_t *body;
 
     atomic_fetch_add(&host->asked, 1);
-    if (pd_body_json(request->body, request->body_bytes, &body, &problem.error)) {
-        pd_answer_problem(answer, &problem);
+    if (pd_http_body_json(request->body, request->body_bytes, &body, &problem.error)) {
+        pd_http_answer_problem(answer, &problem);
         return;
     }
     behave(host, atomic_load(&host->manner), body, answer, &problem);
@@ -183,7 +183,7 @@ void servers_start(void)
             .context = &hosts[i], .answer = answer, .count = count, .body_max_bytes = 1 << 16};
 
         hosts[i].number = i + 1;
-        assert_int_equal(pd_listen_open("127.0.0.1:0", &hosts[i].listener, NULL), 0);
+        assert_int_equal(pd_http_listen_open("127.0.0.1:0", &hosts[i].listener, NULL), 0);
         snprintf(hosts[i].url, sizeof hosts[i].url, "http://%.40s", hosts[i].listener.name);
         assert_int_equal(pd_http_start(&service, &hosts[i].listener, &hosts[i].http), 0);
     }
@@ -194,7 +194,7 @@ void servers_stop(void)
     atomic_store(&stopping, true);
     for (unsigned i = 0; i < SERVERS; i++) {
         pd_http_stop(hosts[i].http);
-        pd_listen_close(&hosts[i].listener);
+        pd_http_listen_close(&hosts[i].listener);
     }
     pd_fleet_fanout_free(fanout);
 }

@@ -41,7 +41,7 @@ static struct pd_document make_document(const char *text)
     struct pd_document document;
 
     assert_non_null(json);
-    assert_int_equal(pd_document_parse(json, NULL, &document, NULL), 0);
+    assert_int_equal(pd_query_document_parse(json, NULL, &document, NULL), 0);
     json_decref(json);
     return document;
 }
@@ -58,12 +58,12 @@ static json_t *execute(const char *text, const struct pd_tree *trees, size_t len
                                      .deadline_ns = pd_clock_monotonic_ns() + ms * PD_NS_PER_MS,
                                      .begun_ns = pd_clock_thread_ns()};
     struct pd_answer answer;
-    struct pd_query_sink sink = {&answer, pd_answer_write};
+    struct pd_query_sink sink = {&answer, pd_http_answer_write};
     struct pd_execute_summary summary;
     struct pd_error error = {0};
     json_t *json = NULL;
 
-    pd_answer_init(&answer);
+    pd_http_answer_init(&answer);
     *ret_code = pd_fleet_execute(&execution, &sink, &summary, &error);
     if (!*ret_code) {
         json = json_loadb(answer.bytes, answer.len, JSON_REJECT_DUPLICATES, NULL);
@@ -71,8 +71,8 @@ static json_t *execute(const char *text, const struct pd_tree *trees, size_t len
     } else {
         assert_true(*error.text);
     }
-    pd_answer_done(&answer);
-    pd_document_done(&document);
+    pd_http_answer_done(&answer);
+    pd_query_document_done(&document);
     return json;
 }
 

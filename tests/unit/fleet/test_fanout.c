@@ -39,21 +39,21 @@ static void answer(void *context, const struct pd_http_request *request, struct 
     }
     if (strstr(request->body, "refuse")) {
         pd_fail(&problem.error, -PD_E_NOT_FOUND, "no such \x01 query");
-        pd_answer_problem(answer, &problem);
+        pd_http_answer_problem(answer, &problem);
     } else if (strstr(request->body, "huge")) {
         static char block[4096];
         memset(block, 'x', sizeof block);
         for (int i = 0; i < 2 * MAX_BYTES / (int)sizeof block; i++) {
-            pd_answer_write(answer, block, sizeof block);
+            pd_http_answer_write(answer, block, sizeof block);
         }
-        pd_answer_finish(answer);
+        pd_http_answer_finish(answer);
     } else if (!request->body_bytes) {
-        pd_answer_write(answer, request->method, strlen(request->method));
-        pd_answer_write(answer, request->target, request->target_bytes);
+        pd_http_answer_write(answer, request->method, strlen(request->method));
+        pd_http_answer_write(answer, request->target, request->target_bytes);
     } else {
-        pd_answer_write(answer, "<", 1);
-        pd_answer_write(answer, request->body, request->body_bytes);
-        pd_answer_write(answer, ">", 1);
+        pd_http_answer_write(answer, "<", 1);
+        pd_http_answer_write(answer, request->body, request->body_bytes);
+        pd_http_answer_write(answer, ">", 1);
     }
 }
 
@@ -71,7 +71,7 @@ static int set_up(void **state)
     (void)state;
     fanout = pd_fleet_fanout_new();
     assert_non_null(fanout);
-    assert_int_equal(pd_listen_open("127.0.0.1:0", &listener, NULL), 0);
+    assert_int_equal(pd_http_listen_open("127.0.0.1:0", &listener, NULL), 0);
     return pd_http_start(&service, &listener, &http);
 }
 
@@ -79,7 +79,7 @@ static int tear_down(void **state)
 {
     (void)state;
     pd_http_stop(http);
-    pd_listen_close(&listener);
+    pd_http_listen_close(&listener);
     pd_fleet_fanout_free(fanout);
     return 0;
 }

@@ -67,31 +67,31 @@ static int tear_down(void **state)
 {
     (void)state;
     json_decref(question);
-    pd_credentials_free(controller);
-    pd_credentials_free(agent);
+    pd_http_credentials_free(controller);
+    pd_http_credentials_free(agent);
     authority_close(&authority);
     return 0;
 }
 
 static struct pd_fleet_orders *sign(struct pd_credentials *credentials)
 {
-    struct pd_credentials_set *set = pd_credentials_hold(credentials);
+    struct pd_credentials_set *set = pd_http_credentials_hold(credentials);
     struct pd_fleet_orders *orders;
 
     assert_int_equal(pd_fleet_orders_sign(&set->tls, question, pd_clock_wall_us() + PD_US_PER_S,
                                           tops, TOPS, &orders, NULL),
                      0);
-    pd_credentials_drop(set);
+    pd_http_credentials_drop(set);
     return orders;
 }
 
 static int check_signer(const struct pd_fleet_order *order, struct pd_error *error)
 {
-    struct pd_credentials_set *set = pd_credentials_hold(agent);
+    struct pd_credentials_set *set = pd_http_credentials_hold(agent);
     struct pd_fleet_order_signer nobody = {.until_ns = 0};
     int err = pd_fleet_order_signed(order, &set->tls, &nobody, error);
 
-    pd_credentials_drop(set);
+    pd_http_credentials_drop(set);
     return err;
 }
 
@@ -254,7 +254,7 @@ static void only_controllers_sign(void **state)
         assert_int_equal(judge_as_meant(text, &tops[0]), -PD_E_FORBIDDEN);
         free(text);
         pd_fleet_orders_free(orders);
-        pd_credentials_free(others[i]);
+        pd_http_credentials_free(others[i]);
     }
     authority_close(&strangers);
 }
@@ -267,7 +267,7 @@ static void a_certificate_may_be_renewed(void **state)
 
     (void)state;
     authority_issue(&authority, "controller", "admin", true);
-    pd_credentials_free(controller);
+    pd_http_credentials_free(controller);
     controller = authority_credentials(&authority, "controller");
     after = sign(controller);
     texts[0] = pd_fleet_orders_text(before, &tops[2]);

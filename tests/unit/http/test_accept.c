@@ -47,7 +47,7 @@ static void test_choices(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct pd_error error = {0};
         size_t index = 99;
-        int err = pd_accept_choose(cases[i].accept, types, 3, &index, &error);
+        int err = pd_http_accept_choose(cases[i].accept, types, 3, &index, &error);
 
         if (cases[i].wanted < 0 ? err != -PD_E_NOT_ACCEPTABLE || !error.text[0]
                                 : err || (int)index != cases[i].wanted) {

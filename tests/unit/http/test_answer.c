@@ -17,15 +17,15 @@ static void test_memory(void **state)
     struct pd_answer answer;
 
     (void)state;
-    pd_answer_init(&answer);
+    pd_http_answer_init(&answer);
     for (int i = 0; i < 1000; i++) {
-        assert_int_equal(pd_answer_write(&answer, "0123456789", 10), 0);
+        assert_int_equal(pd_http_answer_write(&answer, "0123456789", 10), 0);
     }
-    assert_int_equal(pd_answer_finish(&answer), 0);
+    assert_int_equal(pd_http_answer_finish(&answer), 0);
     assert_int_equal(answer.fd, -1);
     assert_int_equal(answer.len, 10000);
     assert_memory_equal(answer.bytes + 9990, "0123456789", 10);
-    pd_answer_done(&answer);
+    pd_http_answer_done(&answer);
 }
 
 /* Pieces of odd sizes, so that they straddle the bound. */
@@ -36,13 +36,13 @@ static void test_file(void **state)
     struct pd_answer answer;
 
     (void)state;
-    pd_answer_init(&answer);
+    pd_http_answer_init(&answer);
     for (int i = 0; i < PIECES; i++) {
         memset(piece, 'a' + i % 26, PIECE);
-        assert_int_equal(pd_answer_write(&answer, piece, PIECE), 0);
+        assert_int_equal(pd_http_answer_write(&answer, piece, PIECE), 0);
         assert_true(answer.size <= PD_ANSWER_MEMORY_BYTES);
     }
-    assert_int_equal(pd_answer_finish(&answer), 0);
+    assert_int_equal(pd_http_answer_finish(&answer), 0);
     assert_true(answer.fd >= 0);
     assert_int_equal(answer.file_bytes, PIECE * PIECES);
     for (int i = 0; i < PIECES; i++) {
@@ -50,7 +50,7 @@ static void test_file(void **state)
         assert_int_equal(pread(answer.fd, back, PIECE, (off_t)i * PIECE), PIECE);
         assert_memory_equal(piece, back, PIECE);
     }
-    pd_answer_done(&answer);
+    pd_http_answer_done(&answer);
 }
 
 static void test_no_folder(void **state)
@@ -60,10 +60,10 @@ static void test_no_folder(void **state)
 
     (void)state;
     setenv("TMPDIR", "/nonexistent", 1);
-    pd_answer_init(&answer);
-    assert_int_equal(pd_answer_write(&answer, piece, sizeof piece), -PD_E_FULL);
+    pd_http_answer_init(&answer);
+    assert_int_equal(pd_http_answer_write(&answer, piece, sizeof piece), -PD_E_FULL);
     unsetenv("TMPDIR");
-    pd_answer_done(&answer);
+    pd_http_answer_done(&answer);
 }
 
 static json_t *problem_json(int err, const char *parameter, const char *text,
@@ -74,9 +74,9 @@ static json_t *problem_json(int err, const char *parameter, const char *text,
 
     pd_fail(&problem.error, err, "%s", text);
     strncpy(problem.parameter, parameter, sizeof problem.parameter - 1);
-    pd_answer_init(answer);
-    assert_int_equal(pd_answer_write(answer, "half an answer", 14), 0);
-    pd_answer_problem(answer, &problem);
+    pd_http_answer_init(answer);
+    assert_int_equal(pd_http_answer_write(answer, "half an answer", 14), 0);
+    pd_http_answer_problem(answer, &problem);
     document = json_loadb(answer->bytes, answer->len, 0, NULL);
     assert_non_null(document);
     return document;
@@ -98,7 +98,7 @@ static void test_problem(void **state)
                         "link: expected \"two\"\n switches");
     assert_string_equal(json_string_value(json_object_get(document, "parameter")), "link");
     json_decref(document);
-    pd_answer_done(&answer);
+    pd_http_answer_done(&answer);
 
     document = problem_json(-PD_E_METHOD, "", "", &answer);
     assert_int_equal(answer.http_status, 405);
@@ -107,13 +107,13 @@ static void test_problem(void **state)
     assert_string_equal(json_string_value(json_object_get(document, "detail")),
                         "method not allowed");
     json_decref(document);
-    pd_answer_done(&answer);
+    pd_http_answer_done(&answer);
 
     document = problem_json(-PD_E_VALUE, "\xff\xfe", "l\xc3\xafnk \x80", &answer);
     assert_string_equal(json_string_value(json_object_get(document, "parameter")), "??");
     assert_string_equal(json_string_value(json_object_get(document, "detail")), "l??nk ?");
     json_decref(document);
-    pd_answer_done(&answer);
+    pd_http_answer_done(&answer);
 }
 
 int main(void)

@@ -17,7 +17,7 @@ static void check_body(const char *text, size_t len, int wanted)
     json_t *document = NULL;
     struct pd_error error = {0};
 
-    if (pd_body_json(text, len, &document, &error) != wanted || error.code != wanted) {
+    if (pd_http_body_json(text, len, &document, &error) != wanted || error.code != wanted) {
         fail_msg("%.40s: %d, %s", text, error.code, error.text);
     }
     assert_int_equal(document != NULL, !wanted);

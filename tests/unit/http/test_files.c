@@ -34,14 +34,14 @@ static struct asked ask(const struct pd_files *files, const char *name, const ch
     struct pd_answer answer;
     struct asked asked = {0};
 
-    pd_answer_init(&answer);
-    asked.err = pd_files_answer(files, name, &request, &answer, &problem);
+    pd_http_answer_init(&answer);
+    asked.err = pd_http_files_answer(files, name, &request, &answer, &problem);
     asked.http_status = answer.http_status;
     snprintf(asked.body, sizeof asked.body, "%.*s", (int)answer.len, answer.bytes);
     snprintf(asked.etag, sizeof asked.etag, "%s", answer.etag);
     snprintf(asked.type, sizeof asked.type, "%s", answer.type);
     snprintf(asked.coding, sizeof asked.coding, "%s", answer.encoding ? answer.encoding : "");
-    pd_answer_done(&answer);
+    pd_http_answer_done(&answer);
     return asked;
 }
 
@@ -50,7 +50,7 @@ static struct pd_files *open_files(const char *folder)
     struct pd_files *files;
     struct pd_error error;
 
-    assert_int_equal(pd_files_open(table, folder, &files, &error), 0);
+    assert_int_equal(pd_http_files_open(table, folder, &files, &error), 0);
     return files;
 }
 
@@ -67,7 +67,7 @@ static void a_table_is_served(void **state)
     assert_string_equal(asked.body, "PACKED");
     assert_string_equal(asked.coding, "gzip");
     assert_string_equal(asked.type, "text/javascript; charset=utf-8");
-    pd_files_close(files);
+    pd_http_files_close(files);
 }
 
 static void tags_spare_the_body(void **state)
@@ -86,7 +86,7 @@ static void tags_spare_the_body(void **state)
     assert_int_equal(ask(files, "vendor/x.js", NULL, list).http_status, 200);
     assert_int_equal(ask(files, "index.html", NULL, "\"").http_status, 200);
     assert_int_equal(ask(files, "index.html", NULL, ",,").http_status, 200);
-    pd_files_close(files);
+    pd_http_files_close(files);
 }
 
 static void write_file(const char *folder, const char *name, const char *text)
@@ -150,7 +150,7 @@ static void a_folder_is_read_each_time(void **state)
     assert_int_equal(ask(files, "index.html", NULL, first.etag).http_status, 304);
     write_file(web, "index.html", "two");
     assert_string_equal(ask(files, "index.html", NULL, first.etag).body, "two");
-    pd_files_close(files);
+    pd_http_files_close(files);
     remove_folder(folder);
 }
 
@@ -185,7 +185,7 @@ static void no_name_leads_out(void **state)
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
             assert_int_equal(ask(files, names[i], NULL, NULL).err, -PD_E_NOT_FOUND);
         }
-        pd_files_close(files);
+        pd_http_files_close(files);
     }
     remove_folder(folder);
 }
@@ -196,7 +196,7 @@ static void a_folder_that_is_none(void **state)
     struct pd_error error;
 
     (void)state;
-    assert_true(pd_files_open(table, "/no/such/folder", &files, &error) < 0);
+    assert_true(pd_http_files_open(table, "/no/such/folder", &files, &error) < 0);
     assert_non_null(strstr(error.text, "/no/such/folder"));
 }
 

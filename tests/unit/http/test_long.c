@@ -41,16 +41,16 @@ static void answer(void *context, const struct pd_http_request *request, struct 
 
     answer->type = "text/plain";
     for (unsigned long i = 0; i < lines && !err; i++) {
-        err = pd_answer_write(answer, LINE, strlen(LINE));
+        err = pd_http_answer_write(answer, LINE, strlen(LINE));
     }
     if (!err) {
-        err = *end == '!' ? -PD_E_DEADLINE : pd_answer_finish(answer);
+        err = *end == '!' ? -PD_E_DEADLINE : pd_http_answer_finish(answer);
     }
     if (err) {
         const struct pd_problem problem = {.error = {.code = err}};
 
         atomic_fetch_add(&fixture->failed, 1);
-        pd_answer_problem(answer, &problem);
+        pd_http_answer_problem(answer, &problem);
     }
 }
 
@@ -82,7 +82,7 @@ static int set_up(void **state)
     memset(&fixture, 0, sizeof fixture);
     snprintf(fixture.path, sizeof fixture.path, "/tmp/pd-long-%d", getpid());
     snprintf(address, sizeof address, "unix:%s", fixture.path);
-    assert_int_equal(pd_listen_open(address, &fixture.listener, NULL), 0);
+    assert_int_equal(pd_http_listen_open(address, &fixture.listener, NULL), 0);
     assert_int_equal(pd_http_start(&service, &fixture.listener, &fixture.http), 0);
     *state = &fixture;
     return 0;
@@ -93,7 +93,7 @@ static int tear_down(void **state)
     struct fixture *fixture = *state;
 
     pd_http_stop(fixture->http);
-    pd_listen_close(&fixture->listener);
+    pd_http_listen_close(&fixture->listener);
     return 0;
 }
 

@@ -27,10 +27,10 @@ static void test_may(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (size_t n = 0; n < 5; n++) {
-            assert_int_equal(pd_role_may(rows[i].have, needed[n]), rows[i].may[n]);
+            assert_int_equal(pd_http_role_may(rows[i].have, needed[n]), rows[i].may[n]);
         }
     }
-    assert_false(pd_role_may(PD_ROLE_ANY, PD_ROLE_READ)); /* nobody has it */
+    assert_false(pd_http_role_may(PD_ROLE_ANY, PD_ROLE_READ)); /* nobody has it */
 }
 
 static void test_check(void **state)
@@ -39,11 +39,11 @@ static void test_check(void **state)
     struct pd_problem problem = {0};
 
     (void)state;
-    assert_int_equal(pd_role_check(&request, PD_ROLE_READ, &problem), -PD_E_UNAUTHORIZED);
+    assert_int_equal(pd_http_role_check(&request, PD_ROLE_READ, &problem), -PD_E_UNAUTHORIZED);
     assert_int_equal(pd_error_http(problem.error.code), 401);
     request.role = PD_ROLE_READ;
-    assert_int_equal(pd_role_check(&request, PD_ROLE_READ, &problem), 0);
-    assert_int_equal(pd_role_check(&request, PD_ROLE_INSTALL, &problem), -PD_E_FORBIDDEN);
+    assert_int_equal(pd_http_role_check(&request, PD_ROLE_READ, &problem), 0);
+    assert_int_equal(pd_http_role_check(&request, PD_ROLE_INSTALL, &problem), -PD_E_FORBIDDEN);
     assert_int_equal(pd_error_http(problem.error.code), 403);
     assert_string_equal(problem.error.text, "this needs the role install, not read");
 }
@@ -53,12 +53,12 @@ static void test_parse(void **state)
     enum pd_role role;
 
     (void)state;
-    assert_int_equal(pd_role_parse("install", &role), 0);
+    assert_int_equal(pd_http_role_parse("install", &role), 0);
     assert_int_equal(role, PD_ROLE_INSTALL);
-    assert_int_equal(pd_role_parse("any", &role), -PD_E_VALUE);
-    assert_int_equal(pd_role_parse("none", &role), -PD_E_VALUE);
-    assert_int_equal(pd_role_parse("Admin", &role), -PD_E_VALUE);
-    assert_int_equal(pd_role_parse("", &role), -PD_E_VALUE);
+    assert_int_equal(pd_http_role_parse("any", &role), -PD_E_VALUE);
+    assert_int_equal(pd_http_role_parse("none", &role), -PD_E_VALUE);
+    assert_int_equal(pd_http_role_parse("Admin", &role), -PD_E_VALUE);
+    assert_int_equal(pd_http_role_parse("", &role), -PD_E_VALUE);
 }
 
 static void test_speaks_for(void **state)
@@ -66,16 +66,16 @@ static void test_speaks_for(void **state)
     struct pd_http_request request = {.role = PD_ROLE_AGENT, .peer = "21"};
 
     (void)state;
-    assert_true(pd_role_speaks_for(&request, 21));
-    assert_false(pd_role_speaks_for(&request, 2));
+    assert_true(pd_http_role_speaks_for(&request, 21));
+    assert_false(pd_http_role_speaks_for(&request, 2));
     request.peer = "021";
-    assert_false(pd_role_speaks_for(&request, 21));
+    assert_false(pd_http_role_speaks_for(&request, 21));
     request.peer = NULL;
-    assert_false(pd_role_speaks_for(&request, 21));
+    assert_false(pd_http_role_speaks_for(&request, 21));
     request = (struct pd_http_request){.role = PD_ROLE_INSTALL, .peer = "21"};
-    assert_false(pd_role_speaks_for(&request, 21));
+    assert_false(pd_http_role_speaks_for(&request, 21));
     request.role = PD_ROLE_ADMIN;
-    assert_true(pd_role_speaks_for(&request, 7));
+    assert_true(pd_http_role_speaks_for(&request, 7));
 }
 
 int main(void)

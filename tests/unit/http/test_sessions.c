@@ -26,7 +26,7 @@ static struct pd_credentials_set *make_set(const char *lines)
     char *text = strdup(lines);
     struct pd_error error;
 
-    assert_int_equal(pd_tokens_parse(text, &set->tokens, &error), 0);
+    assert_int_equal(pd_http_tokens_parse(text, &set->tokens, &error), 0);
     set->has_tokens = true;
     free(text);
     return set;
@@ -34,7 +34,7 @@ static struct pd_credentials_set *make_set(const char *lines)
 
 static void free_set(struct pd_credentials_set *set)
 {
-    pd_tokens_done(&set->tokens);
+    pd_http_tokens_done(&set->tokens);
     free(set);
 }
 
@@ -52,7 +52,7 @@ static int set_up(void **state)
     static struct fixture fixture;
 
     now = 1000 * (uint64_t)PD_NS_PER_S;
-    fixture = (struct fixture){make_set(READER ADMIN AGENT), pd_sessions_new(clock_now)};
+    fixture = (struct fixture){make_set(READER ADMIN AGENT), pd_http_sessions_new(clock_now)};
     *state = &fixture;
     return 0;
 }
@@ -61,7 +61,7 @@ static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
 
-    pd_sessions_free(fixture->sessions);
+    pd_http_sessions_free(fixture->sessions);
     free_set(fixture->set);
     return 0;
 }
@@ -78,22 +78,22 @@ static int begin(struct fixture *fixture, const char *token, char cookie[200])
     struct pd_error error;
     int err;
 
-    pd_answer_init(&answer);
-    err = pd_sessions_begin(fixture->sessions, fixture->set, token, &answer, &error);
+    pd_http_answer_init(&answer);
+    err = pd_http_sessions_begin(fixture->sessions, fixture->set, token, &answer, &error);
     take_cookie(&answer, cookie);
     if (!err) {
         assert_non_null(strstr(answer.cookie, "; HttpOnly; Secure; SameSite=Strict"));
         assert_non_null(strstr(answer.cookie, "; Path=/;"));
         assert_null(strstr(answer.cookie, "Domain"));
     }
-    pd_answer_done(&answer);
+    pd_http_answer_done(&answer);
     return err;
 }
 
 static int find(struct fixture *fixture, const char *cookie)
 {
     struct pd_http_principal principal = {0};
-    int err = pd_sessions_find(fixture->sessions, fixture->set, cookie, &principal);
+    int err = pd_http_sessions_find(fixture->sessions, fixture->set, cookie, &principal);
 
     if (!err) { /* whatever the token may */
         assert_int_equal(principal.role, PD_ROLE_READ);
@@ -171,13 +171,13 @@ static void who_leaves_has_left(void **state)
     struct pd_answer answer;
     char cookie[200];
 
-    pd_answer_init(&answer);
+    pd_http_answer_init(&answer);
     assert_int_equal(begin(fixture, "aaaaaaaaaaaaaaaaaaaa", cookie), 0);
-    pd_sessions_end(fixture->sessions, cookie, &answer);
+    pd_http_sessions_end(fixture->sessions, cookie, &answer);
     assert_non_null(strstr(answer.cookie, "Max-Age=0"));
     assert_int_equal(find(fixture, cookie), -PD_E_UNAUTHORIZED);
-    pd_sessions_end(fixture->sessions, cookie, &answer); /* once more is as good as once */
-    pd_sessions_end(fixture->sessions, NULL, &answer);
+    pd_http_sessions_end(fixture->sessions, cookie, &answer); /* once more is as good as once */
+    pd_http_sessions_end(fixture->sessions, NULL, &answer);
 }
 
 static void they_end_with_their_token(void **state)
@@ -206,7 +206,7 @@ static void the_longest_at_rest_makes_room(void **state)
     }
     assert_int_equal(find(fixture, cookies[1]), -PD_E_UNAUTHORIZED);
     assert_int_equal(find(fixture, cookies[2]), 0);
-    pd_sessions_stat(fixture->sessions, &stat);
+    pd_http_sessions_stat(fixture->sessions, &stat);
     assert_int_equal(stat.open, PD_SESSIONS_MAX);
     assert_int_equal(stat.displaced, 1);
     assert_int_equal(stat.begun, PD_SESSIONS_MAX + 1);

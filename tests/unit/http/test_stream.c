@@ -82,8 +82,8 @@ static void answer(void *context, const struct pd_http_request *request, struct 
     source->fixture = fixture;
     source->what = request->target[1];
     atomic_fetch_add(&fixture->open, 1);
-    pd_answer_stream(answer, "text/event-stream",
-                     &(struct pd_answer_stream){source, read_source, close_source});
+    pd_http_answer_stream(answer, "text/event-stream",
+                          &(struct pd_answer_stream){source, read_source, close_source});
 }
 
 static void count(void *context, enum pd_http_event event)
@@ -108,7 +108,7 @@ static int set_up(void **state)
     memset(&fixture, 0, sizeof fixture);
     snprintf(fixture.path, sizeof fixture.path, "/tmp/pd-stream-%d", getpid());
     snprintf(address, sizeof address, "unix:%s", fixture.path);
-    assert_int_equal(pd_listen_open(address, &fixture.listener, NULL), 0);
+    assert_int_equal(pd_http_listen_open(address, &fixture.listener, NULL), 0);
     assert_int_equal(pd_http_start(&service, &fixture.listener, &fixture.http), 0);
     *state = &fixture;
     return 0;
@@ -119,7 +119,7 @@ static int tear_down(void **state)
     struct fixture *fixture = *state;
 
     pd_http_stop(fixture->http);
-    pd_listen_close(&fixture->listener);
+    pd_http_listen_close(&fixture->listener);
     assert_int_equal(atomic_load(&fixture->open), 0);
     return 0;
 }

@@ -23,7 +23,7 @@
 static int parse(const char *text, struct pd_tokens *tokens, struct pd_error *error)
 {
     char *copy = strdup(text);
-    int err = pd_tokens_parse(copy, tokens, error);
+    int err = pd_http_tokens_parse(copy, tokens, error);
 
     free(copy);
     return err;
@@ -41,20 +41,20 @@ static void test_lines(void **state)
                            &tokens, NULL),
                      0);
     assert_int_equal(tokens.len, 4);
-    found = pd_tokens_find(&tokens, "0123456789abcdef", 16);
+    found = pd_http_tokens_find(&tokens, "0123456789abcdef", 16);
     assert_non_null(found);
     assert_int_equal(found->role, PD_ROLE_READ);
     assert_string_equal(found->name, "dash");
-    found = pd_tokens_find(&tokens, "abcdefghijklmnop", 16);
+    found = pd_http_tokens_find(&tokens, "abcdefghijklmnop", 16);
     assert_non_null(found);
     assert_int_equal(found->role, PD_ROLE_ADMIN);
-    found = pd_tokens_find(&tokens, "token-without-a-name", 20);
+    found = pd_http_tokens_find(&tokens, "token-without-a-name", 20);
     assert_string_equal(found->name, "install");
-    assert_null(pd_tokens_find(&tokens, "0123456789abcdeg", 16));
-    assert_null(pd_tokens_find(&tokens, "0123456789abcde", 15));
-    assert_null(pd_tokens_find(&tokens, "", 0));
-    assert_null(pd_tokens_find(&tokens, HASHED, strlen(HASHED))); /* the digest is no token */
-    pd_tokens_done(&tokens);
+    assert_null(pd_http_tokens_find(&tokens, "0123456789abcdeg", 16));
+    assert_null(pd_http_tokens_find(&tokens, "0123456789abcde", 15));
+    assert_null(pd_http_tokens_find(&tokens, "", 0));
+    assert_null(pd_http_tokens_find(&tokens, HASHED, strlen(HASHED))); /* the digest is no token */
+    pd_http_tokens_done(&tokens);
 }
 
 /* What is refused is named by its line, and never repeated. */
@@ -106,7 +106,7 @@ static void test_equal(void **state)
         if (round & 1) {
             b[random_below(&random, 32)] ^= (uint8_t)(1u << random_below(&random, 8));
         }
-        assert_int_equal(pd_tokens_equal(a, b, sizeof a), !memcmp(a, b, sizeof a));
+        assert_int_equal(pd_http_tokens_equal(a, b, sizeof a), !memcmp(a, b, sizeof a));
     }
 }
 
@@ -140,12 +140,12 @@ static void test_modes(void **state)
         char path[32];
         struct pd_credentials_files files = {
             .tokens = make_file(path, "read a 0123456789abcdef\n", cases[i].mode)};
-        int err = pd_credentials_new(&files, &credentials, &error);
+        int err = pd_http_credentials_new(&files, &credentials, &error);
 
         if ((err == 0) != cases[i].good) {
             fail_msg("mode %o: %d %s", (unsigned)cases[i].mode, err, error.text);
         }
-        pd_credentials_free(credentials);
+        pd_http_credentials_free(credentials);
         unlink(path);
     }
 }
@@ -162,8 +162,8 @@ static void test_who(void **state)
     (void)state;
     pd_http_principal_find(NULL, NULL, NULL, &cache, &principal);
     assert_int_equal(principal.role, PD_ROLE_ADMIN);
-    assert_int_equal(pd_credentials_new(&files, &credentials, NULL), 0);
-    struct pd_credentials_set *set = pd_credentials_hold(credentials);
+    assert_int_equal(pd_http_credentials_new(&files, &credentials, NULL), 0);
+    struct pd_credentials_set *set = pd_http_credentials_hold(credentials);
     pd_http_principal_find(set, NULL, "bearer 0123456789abcdef", &cache, &principal);
     assert_int_equal(principal.role, PD_ROLE_AGENT);
     assert_string_equal(principal.name, "21");
@@ -181,8 +181,8 @@ static void test_who(void **state)
         assert_string_equal(principal.name, "");
         assert_null(strstr(principal.why.text, "0123"));
     }
-    pd_credentials_drop(set);
-    pd_credentials_free(credentials);
+    pd_http_credentials_drop(set);
+    pd_http_credentials_free(credentials);
     unlink(path);
 }
 
@@ -198,18 +198,18 @@ static void test_reload(void **state)
     struct pd_credentials_files second = {.tokens = make_file(two, "read a broken\n", 0600)};
 
     (void)state;
-    assert_int_equal(pd_credentials_new(&first, &credentials, NULL), 0);
-    assert_int_equal(pd_credentials_read(credentials, &second, &set, &error), -PD_E_VALUE);
+    assert_int_equal(pd_http_credentials_new(&first, &credentials, NULL), 0);
+    assert_int_equal(pd_http_credentials_read(credentials, &second, &set, &error), -PD_E_VALUE);
     second.tokens = NULL;
-    old = pd_credentials_hold(credentials);
-    assert_int_equal(pd_credentials_read(credentials, &second, &set, &error), 0);
-    pd_credentials_put(credentials, set);
-    assert_non_null(pd_tokens_find(&old->tokens, "0123456789abcdef", 16));
-    set = pd_credentials_hold(credentials);
-    assert_true(set != old && set->generation > old->generation && pd_credentials_open(set));
-    pd_credentials_drop(set);
-    pd_credentials_drop(old);
-    pd_credentials_free(credentials);
+    old = pd_http_credentials_hold(credentials);
+    assert_int_equal(pd_http_credentials_read(credentials, &second, &set, &error), 0);
+    pd_http_credentials_put(credentials, set);
+    assert_non_null(pd_http_tokens_find(&old->tokens, "0123456789abcdef", 16));
+    set = pd_http_credentials_hold(credentials);
+    assert_true(set != old && set->generation > old->generation && pd_http_credentials_open(set));
+    pd_http_credentials_drop(set);
+    pd_http_credentials_drop(old);
+    pd_http_credentials_free(credentials);
     unlink(one);
     unlink(two);
 }
@@ -239,7 +239,7 @@ static void test_listen(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct pd_error error = {0};
-        int err = pd_credentials_check_listen(&cases[i].files, cases[i].listen, &error);
+        int err = pd_http_credentials_check_listen(&cases[i].files, cases[i].listen, &error);
 
         if ((err == 0) != !cases[i].says || (err && !strstr(error.text, cases[i].says))) {
             fail_msg("%s: %d %s", cases[i].listen, err, error.text);

@@ -28,12 +28,12 @@ static void test_version(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct pd_answer answer;
 
-        pd_answer_init(&answer);
-        assert_int_equal(pd_answer_version(&answer, "ab12", cases[i].if_none_match),
+        pd_http_answer_init(&answer);
+        assert_int_equal(pd_http_answer_version(&answer, "ab12", cases[i].if_none_match),
                          cases[i].has_it);
         assert_string_equal(answer.etag, "W/\"ab12\"");
         assert_int_equal(answer.http_status, cases[i].has_it ? 304 : 200);
-        pd_answer_done(&answer);
+        pd_http_answer_done(&answer);
     }
 }
 
@@ -43,13 +43,13 @@ static void test_problem_has_none(void **state)
     struct pd_answer answer;
 
     (void)state;
-    pd_answer_init(&answer);
-    pd_answer_version(&answer, "ab12", NULL);
+    pd_http_answer_init(&answer);
+    pd_http_answer_version(&answer, "ab12", NULL);
     answer.encoding = "gzip";
-    pd_answer_problem(&answer, &problem);
+    pd_http_answer_problem(&answer, &problem);
     assert_string_equal(answer.etag, "");
     assert_null(answer.encoding);
-    pd_answer_done(&answer);
+    pd_http_answer_done(&answer);
 }
 
 static void test_accepted(void **state)
@@ -74,7 +74,7 @@ static void test_accepted(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(pd_answer_gzip_accepted(cases[i].accept), cases[i].gzip);
+        assert_int_equal(pd_http_answer_gzip_accepted(cases[i].accept), cases[i].gzip);
     }
 }
 
@@ -88,7 +88,7 @@ static void test_packed(void **state)
     for (size_t i = 0; i < sizeof text; i++) {
         text[i] = (char)(i * i % 251);
     }
-    assert_int_equal(pd_answer_gzip(text, sizeof text, &packed, &len), 0);
+    assert_int_equal(pd_http_answer_gzip(text, sizeof text, &packed, &len), 0);
     assert_true(len < sizeof text);
     stream.next_in = (Bytef *)packed;
     stream.avail_in = (uInt)len;
@@ -98,7 +98,7 @@ static void test_packed(void **state)
     assert_memory_equal(unpacked, text, sizeof text);
     inflateEnd(&stream);
     free(packed);
-    assert_int_equal(pd_answer_gzip("", 0, &packed, &len), 0);
+    assert_int_equal(pd_http_answer_gzip("", 0, &packed, &len), 0);
     free(packed);
 }
 

@@ -18,7 +18,7 @@ static int parse(const char *text, struct pd_document *document, struct pd_error
 {
     json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(json);
-    int err = pd_document_parse(json, others, document, error);
+    int err = pd_query_document_parse(json, others, document, error);
     json_decref(json);
     return err;
 }
@@ -79,8 +79,8 @@ static void values_have_several_forms(void **state)
         if (parse(text, &document, &error)) {
             fail_msg("%s: %s", text, error.text);
         }
-        assert_true(same_query(pd_document_query(&document), &wanted));
-        pd_document_done(&document);
+        assert_true(same_query(pd_query_document_query(&document), &wanted));
+        pd_query_document_done(&document);
     }
 }
 
@@ -158,18 +158,18 @@ static void programs_keep_their_arguments(void **state)
               "\"deadline_ms\":5,\"children\":[]}",
               &document, &error),
         0);
-    assert_ptr_equal(document.question, &pd_question_program);
-    assert_null(pd_document_query(&document));
+    assert_ptr_equal(document.question, &pd_query_question_program);
+    assert_null(pd_query_document_query(&document));
     assert_string_equal(document.text, "function run(a) return a end");
-    assert_int_equal(pd_document_copy(&document, &copy), 0);
-    pd_document_done(&document);
-    json_t *json = pd_document_json(&copy);
+    assert_int_equal(pd_query_document_copy(&document, &copy), 0);
+    pd_query_document_done(&document);
+    json_t *json = pd_query_document_json(&copy);
     char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
     assert_string_equal(
         text, "{\"args\":{\"x\":[1,{\"y\":null}]},\"program\":\"function run(a) return a end\"}");
     free(text);
     json_decref(json);
-    pd_document_done(&copy);
+    pd_query_document_done(&copy);
 }
 
 static void what_is_written_is_read_as_the_same(void **state)
@@ -181,14 +181,14 @@ static void what_is_written_is_read_as_the_same(void **state)
                            "\"path\":[1,9],\"allow\":[[\"10.0.0.0/8\",\"10.0.0.0/8\"]]}}",
                            &document, &error),
                      0);
-    json_t *json = pd_document_json(&document);
-    assert_int_equal(pd_document_parse(json, NULL, &again, &error), 0);
-    const struct pd_query *query = pd_document_query(&again);
-    assert_true(same_query(pd_document_query(&document), query));
+    json_t *json = pd_query_document_json(&document);
+    assert_int_equal(pd_query_document_parse(json, NULL, &again, &error), 0);
+    const struct pd_query *query = pd_query_document_query(&again);
+    assert_true(same_query(pd_query_document_query(&document), query));
     assert_ptr_equal(pd_query_filter(query).path, &query->path);
     json_decref(json);
-    pd_document_done(&document);
-    pd_document_done(&again);
+    pd_query_document_done(&document);
+    pd_query_document_done(&again);
 }
 
 /* ---- limits ---- */
@@ -197,7 +197,7 @@ static void expect_too_large(json_t *json, const char *words)
 {
     struct pd_document document;
     struct pd_error error = {0};
-    assert_int_equal(pd_document_parse(json, others, &document, &error), -PD_E_TOO_LARGE);
+    assert_int_equal(pd_query_document_parse(json, others, &document, &error), -PD_E_TOO_LARGE);
     assert_memory_equal(error.text, words, strlen(words));
     json_decref(json);
 }
@@ -224,7 +224,7 @@ static void what_is_too_large_is_refused(void **state)
         json_array_append_new(list, json_integer(1));
     }
     json_t *json = json_pack("{s:s,s:{s:o}}", "query", "conformance", "args", "avoid", list);
-    assert_int_equal(pd_document_parse(json, NULL, &document, &error), -PD_E_VALUE);
+    assert_int_equal(pd_query_document_parse(json, NULL, &document, &error), -PD_E_VALUE);
     assert_memory_equal(error.text, "args.avoid: expected a list", 27);
     json_decref(json);
     free(long_text);
@@ -237,11 +237,11 @@ static void nuls_are_refused(void **state)
     struct pd_document document;
     struct pd_error error = {0};
     (void)state;
-    assert_int_equal(pd_document_parse(json, NULL, &document, &error), -PD_E_VALUE);
+    assert_int_equal(pd_query_document_parse(json, NULL, &document, &error), -PD_E_VALUE);
     assert_string_equal(error.text, "query: expected a text without NULs");
     json_decref(json);
     json = json_pack("{s:s,s:{s:s#}}", "query", "getFlows", "args", "link", "9-17\0x", 6);
-    assert_int_equal(pd_document_parse(json, NULL, &document, &error), -PD_E_VALUE);
+    assert_int_equal(pd_query_document_parse(json, NULL, &document, &error), -PD_E_VALUE);
     assert_string_equal(error.text, "args.link: expected a text without NULs");
     json_decref(json);
 }

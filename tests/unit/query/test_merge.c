@@ -87,7 +87,7 @@ static void merge_child(struct fleet *fleet, const struct pd_query *query,
     struct pd_partial_end verified, end;
     size_t piece = 1 + random_below(fleet->random, 3000);
     struct pd_partial_source source = reading_begin(&reading, bytes, piece);
-    if (pd_partial_verify(query, &source, &verified, &error)) {
+    if (pd_query_partial_verify(query, &source, &verified, &error)) {
         fail_msg("%s: %s", pd_query_name_text(query->name), error.text);
     }
     source = reading_begin(&reading, bytes, piece);
@@ -266,7 +266,7 @@ static struct pd_query_merge *merge_with_missing(const struct pd_query *query)
     pd_query_merge_free(below);
     assert_int_equal(pd_query_merge_new(query, &merge, NULL), 0);
     struct pd_partial_source source = reading_begin(&reading, &bytes, 5);
-    assert_int_equal(pd_partial_verify(query, &source, &got, NULL), 0);
+    assert_int_equal(pd_query_partial_verify(query, &source, &got, NULL), 0);
     assert_true(!got.complete && got.asked == 3 && got.answered == 1 && reading.missing == 2);
     assert_true(got.bytes == 77);
     assert_in_range(got.critical_us, 1000000, 9000000);

@@ -58,7 +58,7 @@ static int on_missing(void *context, uint64_t host, const char *reason)
 static struct pd_partial_reader *reader_for(struct got *got, struct pd_tib_budget *budget)
 {
     struct pd_partial_handler handler = {got, on_group, on_sums, on_missing};
-    struct pd_partial_reader *reader = pd_partial_reader_new(&handler, budget);
+    struct pd_partial_reader *reader = pd_query_partial_reader_new(&handler, budget);
     assert_non_null(reader);
     return reader;
 }
@@ -70,7 +70,7 @@ static int feed_in_pieces(struct pd_partial_reader *reader, const struct bytes *
     for (size_t at = 0; at < bytes->len && !error;) {
         size_t piece = 1 + random_below(random, most);
         piece = piece < bytes->len - at ? piece : bytes->len - at;
-        error = pd_partial_feed(reader, bytes->at + at, piece);
+        error = pd_query_partial_feed(reader, bytes->at + at, piece);
         at += piece;
     }
     return error;
@@ -115,15 +115,15 @@ static void write_all(const struct pd_tib_record *groups, unsigned len, struct b
     struct pd_partial_writer *writer;
     struct pd_partial_end end = {
         .complete = true, .asked = 7, .answered = 6, .critical_us = 12345, .bytes = 678901};
-    assert_int_equal(pd_partial_begin(&sink, &budget, &writer), 0);
-    assert_int_equal(pd_partial_put_groups(writer, groups, len), 0);
+    assert_int_equal(pd_query_partial_begin(&sink, &budget, &writer), 0);
+    assert_int_equal(pd_query_partial_put_groups(writer, groups, len), 0);
     for (unsigned i = 0; i < len; i++) {
         struct pd_query_sums sums = {UINT64_MAX - i, i, 2 * i, PD_TIB_SUM_MAX};
-        assert_int_equal(pd_partial_put_sums(writer, &sums, 1), 0);
+        assert_int_equal(pd_query_partial_put_sums(writer, &sums, 1), 0);
     }
-    assert_int_equal(pd_partial_put_missing(writer, 21, "no \n answer"), 0);
-    assert_int_equal(pd_partial_finish(writer, &end), 0);
-    pd_partial_writer_free(writer);
+    assert_int_equal(pd_query_partial_put_missing(writer, 21, "no \n answer"), 0);
+    assert_int_equal(pd_query_partial_finish(writer, &end), 0);
+    pd_query_partial_writer_free(writer);
 }
 
 static void what_is_written_is_read(void **state)
@@ -145,7 +145,7 @@ static void what_is_written_is_read(void **state)
         write_all(groups, len, &bytes);
         struct pd_partial_reader *reader = reader_for(&got, &budget);
         assert_int_equal(feed_in_pieces(reader, &bytes, &random, round % 2 ? 3 : 700), 0);
-        assert_int_equal(pd_partial_ended(reader, &end), 0);
+        assert_int_equal(pd_query_partial_ended(reader, &end), 0);
         assert_true(end.complete && end.asked == 7 && end.answered == 6);
         assert_true(end.critical_us == 12345 && end.bytes == 678901);
         assert_int_equal(got.groups_len, len);
@@ -156,7 +156,7 @@ static void what_is_written_is_read(void **state)
         }
         assert_int_equal(got.host, 21);
         assert_string_equal(got.reason, "no ? answer");
-        pd_partial_reader_free(reader);
+        pd_query_partial_reader_free(reader);
         free(bytes.at);
     }
 }
@@ -182,11 +182,11 @@ static void a_flow_takes_few_bytes(void **state)
     struct pd_query_sink sink = {&bytes, bytes_keep};
     struct pd_partial_writer *writer;
     struct pd_partial_end end = {.complete = true, .asked = 1, .answered = 1};
-    assert_int_equal(pd_partial_begin(&sink, &budget, &writer), 0);
-    assert_int_equal(pd_partial_put_groups(writer, groups, GROUPS_MAX), 0);
-    assert_int_equal(pd_partial_finish(writer, &end), 0);
+    assert_int_equal(pd_query_partial_begin(&sink, &budget, &writer), 0);
+    assert_int_equal(pd_query_partial_put_groups(writer, groups, GROUPS_MAX), 0);
+    assert_int_equal(pd_query_partial_finish(writer, &end), 0);
     assert_in_range(bytes.len / GROUPS_MAX, 10, 20);
-    pd_partial_writer_free(writer);
+    pd_query_partial_writer_free(writer);
     free(bytes.at);
 }
 
@@ -207,9 +207,9 @@ static void cut_anywhere_is_truncated(void **state)
         struct got got = {.groups_len = 0};
         struct pd_partial_end end;
         struct pd_partial_reader *reader = reader_for(&got, &budget);
-        assert_int_equal(pd_partial_feed(reader, bytes.at, len), 0);
-        assert_int_equal(pd_partial_ended(reader, &end), -PD_E_TRUNCATED);
-        pd_partial_reader_free(reader);
+        assert_int_equal(pd_query_partial_feed(reader, bytes.at, len), 0);
+        assert_int_equal(pd_query_partial_ended(reader, &end), -PD_E_TRUNCATED);
+        pd_query_partial_reader_free(reader);
     }
     free(bytes.at);
 }
@@ -237,8 +237,8 @@ static void changed_bytes_do_no_harm(void **state)
         bytes.at[at] = (char)(was ^ (1 << random_below(&random, 8)));
         struct pd_partial_reader *reader = reader_for(&got, &budget);
         int error = feed_in_pieces(reader, &bytes, &random, 100);
-        refused += error || pd_partial_ended(reader, &end);
-        pd_partial_reader_free(reader);
+        refused += error || pd_query_partial_ended(reader, &end);
+        pd_query_partial_reader_free(reader);
         bytes.at[at] = was;
     }
     assert_true(refused > 500);
@@ -250,9 +250,9 @@ static void expect_refused(const char *bytes, size_t len, uint64_t memory_bytes,
     struct pd_tib_budget budget = {memory_bytes};
     struct got got = {.groups_len = 0};
     struct pd_partial_reader *reader = reader_for(&got, &budget);
-    assert_int_equal(pd_partial_feed(reader, bytes, len), wanted);
-    assert_int_equal(pd_partial_feed(reader, "E", 1), wanted);
-    pd_partial_reader_free(reader);
+    assert_int_equal(pd_query_partial_feed(reader, bytes, len), wanted);
+    assert_int_equal(pd_query_partial_feed(reader, "E", 1), wanted);
+    pd_query_partial_reader_free(reader);
 }
 
 static void nonsense_is_refused(void **state)

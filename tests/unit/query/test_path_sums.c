@@ -78,22 +78,22 @@ static struct pd_document document_of(const struct pd_question *question, const 
     json_t *json = json_loads(args, 0, NULL);
     struct pd_document document;
 
-    assert_int_equal(pd_document_make(question, json, &document, NULL), 0);
+    assert_int_equal(pd_query_document_make(question, json, &document, NULL), 0);
     json_decref(json);
     return document;
 }
 
 static json_t *ask(struct store *store, const char *args)
 {
-    struct pd_document document = document_of(&pd_question_path_sums, args);
+    struct pd_document document = document_of(&pd_query_question_path_sums, args);
     const struct pd_question_host host = {.context = store, .records = records};
     const struct pd_question_hosts hosts = {.alone = true};
     struct pd_question_run run = {.document = &document, .host = &host};
     json_t *answer = NULL;
 
-    assert_int_equal(pd_question_path_sums.local(&run, &answer, NULL), 0);
-    assert_int_equal(pd_question_path_sums.check(&run, answer, &hosts, NULL), 0);
-    pd_document_done(&document);
+    assert_int_equal(pd_query_question_path_sums.local(&run, &answer, NULL), 0);
+    assert_int_equal(pd_query_question_path_sums.check(&run, answer, &hosts, NULL), 0);
+    pd_query_document_done(&document);
     return answer;
 }
 
@@ -105,10 +105,10 @@ static json_t *ask_parts(struct store *store, const char *args, size_t parts)
         store->begin = boundary(store, i * RECORDS / parts);
         store->end = boundary(store, (i + 1) * RECORDS / parts);
         json_t *one = ask(store, args);
-        assert_int_equal(pd_question_path_sums.merge(&run, (uint32_t)i, true, one, NULL), 0);
+        assert_int_equal(pd_query_question_path_sums.merge(&run, (uint32_t)i, true, one, NULL), 0);
         json_decref(one);
     }
-    assert_int_equal(pd_question_path_sums.finish(&run, NULL), 0);
+    assert_int_equal(pd_query_question_path_sums.finish(&run, NULL), 0);
     return run.all;
 }
 
@@ -173,7 +173,8 @@ static void packets_count_once(void **state)
         all += store.records[i].path->len ? store.records[i].pkts : 0;
     }
     json_t *whole = ask(&store, "{}"), *each = ask(&store, "{\"each\":true}");
-    snprintf(args, sizeof args, "{\"apart\":\"%08x\"}", pd_path_sums_hash(&store.records[0].flow));
+    snprintf(args, sizeof args, "{\"apart\":\"%08x\"}",
+             pd_query_path_sums_hash(&store.records[0].flow));
     json_t *apart = ask(&store, args);
     assert_int_equal(sum_of(whole, "paths"), all);
     assert_int_equal(sum_of_flows(each), all);
@@ -209,7 +210,8 @@ static void flows_count_once(void **state)
         flows += of == 1 && store.records[i].path->len > 0;
     }
     assert_in_range(flows, 100, RECORDS - 100);
-    snprintf(args, sizeof args, "{\"apart\":\"%08x\"}", pd_path_sums_hash(&store.records[0].flow));
+    snprintf(args, sizeof args, "{\"apart\":\"%08x\"}",
+             pd_query_path_sums_hash(&store.records[0].flow));
     assert_int_equal(seen_of(&store, "{}"), flows);
     assert_int_equal(seen_of(&store, args), flows);
     assert_int_equal(seen_of(&store, "{\"each\":true}"), flows);
@@ -223,14 +225,14 @@ static void refuse(const struct pd_question *question, const char *args, const c
     struct pd_document document;
     struct pd_error error = {0};
 
-    assert_true(pd_document_make(question, json, &document, &error) < 0);
+    assert_true(pd_query_document_make(question, json, &document, &error) < 0);
     assert_ptr_equal(strstr(error.text, word), error.text);
     json_decref(json);
 }
 
 static void wrong_parameters_are_named(void **state)
 {
-    const struct pd_question *sums = &pd_question_path_sums;
+    const struct pd_question *sums = &pd_query_question_path_sums;
     (void)state;
     refuse(sums, "{\"from_us\":-1}", "from_us");
     refuse(sums, "{\"from_us\":2,\"to_us\":1}", "from_us");
@@ -242,8 +244,8 @@ static void wrong_parameters_are_named(void **state)
     refuse(sums, "{\"each\":1}", "each");
     refuse(sums, "{\"below\":4294967297}", "below");
     refuse(sums, "{\"more\":1}", "more");
-    refuse(&pd_question_suffering, "{\"from_us\":[]}", "from_us");
-    refuse(&pd_question_suffering, "{\"threshold\":1}", "threshold");
+    refuse(&pd_query_question_suffering, "{\"from_us\":[]}", "from_us");
+    refuse(&pd_query_question_suffering, "{\"threshold\":1}", "threshold");
 }
 
 static bool knows(void *context, uint32_t host)
@@ -274,7 +276,8 @@ static bool is_answer(const struct pd_question *question, const char *text)
 
 static void hostile_answers_are_refused(void **state)
 {
-    const struct pd_question *sums = &pd_question_path_sums, *flows = &pd_question_suffering;
+    const struct pd_question *sums = &pd_query_question_path_sums,
+                             *flows = &pd_query_question_suffering;
     (void)state;
     assert_true(is_answer(sums, SUMS("", "")));
     assert_true(is_answer(sums, SUMS("\"1,9\":[1,2]", "")));

@@ -310,14 +310,14 @@ static void protocols_have_names(void **state)
 {
     unsigned number = 0;
     (void)state;
-    assert_string_equal(pd_protocol_name(6), "tcp");
-    assert_string_equal(pd_protocol_name(58), "icmpv6");
-    assert_null(pd_protocol_name(254));
+    assert_string_equal(pd_query_protocol_name(6), "tcp");
+    assert_string_equal(pd_query_protocol_name(58), "icmpv6");
+    assert_null(pd_query_protocol_name(254));
     for (unsigned i = 0; i < 256; i++) {
-        if (!pd_protocol_name(i)) {
+        if (!pd_query_protocol_name(i)) {
             continue;
         }
-        assert_int_equal(pd_protocol_number(pd_protocol_name(i), &number), 0);
+        assert_int_equal(pd_query_protocol_number(pd_query_protocol_name(i), &number), 0);
         assert_int_equal(number, i);
     }
 }

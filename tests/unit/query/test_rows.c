@@ -19,25 +19,25 @@ static const struct {
     uint64_t number;
     const char *text;
 } numbers[] = {
-    {pd_text_number, 0, "0"},
-    {pd_text_number, 999, "999"},
-    {pd_text_number, 1000, "1,000"},
-    {pd_text_number, 1234567, "1,234,567"},
-    {pd_text_number, UINT64_MAX, "18,446,744,073,709,551,615"},
-    {pd_text_bytes, 0, "0 B"},
-    {pd_text_bytes, 1023, "1023 B"},
-    {pd_text_bytes, 1024, "1.0 KiB"},
-    {pd_text_bytes, 1536, "1.5 KiB"},
-    {pd_text_bytes, 1024 * 1024 - 1, "1.0 MiB"},
-    {pd_text_bytes, UINT64_C(5) << 40, "5.0 TiB"},
-    {pd_text_bytes, UINT64_MAX, "16.0 EiB"},
-    {pd_text_span, 0, "0 s"},
-    {pd_text_span, 999, "999 us"},
-    {pd_text_span, 1000, "1.000 ms"},
-    {pd_text_span, 12345, "12.345 ms"},
-    {pd_text_span, 1204567, "1.204 s"},
-    {pd_text_span, 65000000, "1 min 05 s"},
-    {pd_text_span, UINT64_C(3) * 3600000000 + 120000000, "3 h 02 min"},
+    {pd_row_text_number, 0, "0"},
+    {pd_row_text_number, 999, "999"},
+    {pd_row_text_number, 1000, "1,000"},
+    {pd_row_text_number, 1234567, "1,234,567"},
+    {pd_row_text_number, UINT64_MAX, "18,446,744,073,709,551,615"},
+    {pd_row_text_bytes, 0, "0 B"},
+    {pd_row_text_bytes, 1023, "1023 B"},
+    {pd_row_text_bytes, 1024, "1.0 KiB"},
+    {pd_row_text_bytes, 1536, "1.5 KiB"},
+    {pd_row_text_bytes, 1024 * 1024 - 1, "1.0 MiB"},
+    {pd_row_text_bytes, UINT64_C(5) << 40, "5.0 TiB"},
+    {pd_row_text_bytes, UINT64_MAX, "16.0 EiB"},
+    {pd_row_text_span, 0, "0 s"},
+    {pd_row_text_span, 999, "999 us"},
+    {pd_row_text_span, 1000, "1.000 ms"},
+    {pd_row_text_span, 12345, "12.345 ms"},
+    {pd_row_text_span, 1204567, "1.204 s"},
+    {pd_row_text_span, 65000000, "1 min 05 s"},
+    {pd_row_text_span, UINT64_C(3) * 3600000000 + 120000000, "3 h 02 min"},
 };
 
 static void numbers_read_well(void **state)
@@ -57,21 +57,21 @@ static void paths_read_well(void **state)
     struct pd_claim partial = {.path = &path, .state = PD_CLAIM_PARTIAL};
     char text[PD_TEXT_WAY_BYTES];
     (void)state;
-    assert_string_equal(pd_text_path(&path, &ascii, text), "1-9-4294967295");
-    assert_string_equal(pd_text_path(&path, &utf8, text), "1\u21929\u21924294967295");
-    assert_string_equal(pd_text_way(&wrong, &utf8, text), "no tags");
+    assert_string_equal(pd_row_text_path(&path, &ascii, text), "1-9-4294967295");
+    assert_string_equal(pd_row_text_path(&path, &utf8, text), "1\u21929\u21924294967295");
+    assert_string_equal(pd_row_text_way(&wrong, &utf8, text), "no tags");
     wrong.mark = pd_tagging_mark((uint16_t[]){9, 14}, 2, 0);
-    assert_string_equal(pd_text_way(&wrong, &utf8, text), "tags 9,14");
+    assert_string_equal(pd_row_text_way(&wrong, &utf8, text), "tags 9,14");
     wrong.mark = pd_tagging_mark(NULL, 0, 3);
-    assert_string_equal(pd_text_way(&wrong, &utf8, text), "no tags dscp 3");
-    assert_string_equal(pd_text_way(&partial, &ascii, text), "1-9-4294967295 (partial)");
+    assert_string_equal(pd_row_text_way(&wrong, &utf8, text), "no tags dscp 3");
+    assert_string_equal(pd_row_text_way(&partial, &ascii, text), "1-9-4294967295 (partial)");
     partial.origin = PD_ORIGIN_TRACE;
-    assert_string_equal(pd_text_way(&partial, &ascii, text), "1-9-4294967295 (partial, trace)");
+    assert_string_equal(pd_row_text_way(&partial, &ascii, text), "1-9-4294967295 (partial, trace)");
     path.len = PD_PATH_MAX; /* the longest text there is */
     for (unsigned i = 0; i < PD_PATH_MAX; i++) {
         path.switches[i] = UINT32_MAX;
     }
-    assert_int_equal(strlen(pd_text_path(&path, &utf8, text)), PD_PATH_MAX * 13 - 3);
+    assert_int_equal(strlen(pd_row_text_path(&path, &utf8, text)), PD_PATH_MAX * 13 - 3);
 }
 
 static char *print(const struct pd_rows_table *table)
@@ -184,8 +184,8 @@ static void switches_have_names(void **state)
     const struct pd_style ascii = {.names = &names}, utf8 = {.utf8 = true, .names = &names};
     struct pd_path path = {.len = 2, .switches = {1, 9}};
     (void)state;
-    assert_string_equal(pd_text_path(&path, &ascii, text), "1:agg?1-1");
-    assert_string_equal(pd_text_path(&path, &utf8, text), "1\u2192agg?1-1");
+    assert_string_equal(pd_row_text_path(&path, &ascii, text), "1:agg?1-1");
+    assert_string_equal(pd_row_text_path(&path, &utf8, text), "1\u2192agg?1-1");
 }
 
 static void csv_is_quoted_where_it_has_to_be(void **state)
@@ -193,7 +193,7 @@ static void csv_is_quoted_where_it_has_to_be(void **state)
     static const struct pd_rows_column columns[] = {{.title = "FIRST PACKET"},
                                                     {.title = "BYTES", .right = true},
                                                     {.title = "X", .csv = "x_us"}};
-    struct pd_style style = pd_style_as(stdout, true);
+    struct pd_style style = pd_row_style_as(stdout, true);
     struct pd_rows_table *table = pd_rows_new(columns, 3, &style);
     (void)state;
     char *text = print(table);
@@ -223,7 +223,7 @@ static void colour_is_for_terminals(void **state)
     FILE *file = tmpfile();
     (void)state;
     assert_non_null(file);
-    assert_false(pd_style_of(file).colour);
+    assert_false(pd_row_style_of(file).colour);
     fclose(file);
 }
 

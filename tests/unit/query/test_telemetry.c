@@ -100,7 +100,8 @@ static struct pd_document document_of(const char *args)
     json_t *json = json_loads(args, 0, NULL);
     struct pd_document document;
 
-    assert_int_equal(pd_document_make(&pd_question_telemetry, json, &document, NULL), 0);
+    assert_int_equal(pd_query_document_make(&pd_query_question_telemetry, json, &document, NULL),
+                     0);
     json_decref(json);
     return document;
 }
@@ -113,9 +114,9 @@ static json_t *ask(struct store *store, const char *args)
     struct pd_question_run run = {.document = &document, .host = &host};
     json_t *answer = NULL;
 
-    assert_int_equal(pd_question_telemetry.local(&run, &answer, NULL), 0);
-    assert_int_equal(pd_question_telemetry.check(&run, answer, &hosts, NULL), 0);
-    pd_document_done(&document);
+    assert_int_equal(pd_query_question_telemetry.local(&run, &answer, NULL), 0);
+    assert_int_equal(pd_query_question_telemetry.check(&run, answer, &hosts, NULL), 0);
+    pd_query_document_done(&document);
     return answer;
 }
 
@@ -128,12 +129,12 @@ static json_t *ask_parts(struct store *store, const char *args, size_t parts)
         store->begin = i * RECORDS / parts;
         store->end = (i + 1) * RECORDS / parts;
         json_t *one = ask(store, args);
-        assert_int_equal(pd_question_telemetry.merge(&run, (uint32_t)i, true, one, NULL), 0);
+        assert_int_equal(pd_query_question_telemetry.merge(&run, (uint32_t)i, true, one, NULL), 0);
         json_decref(one);
     }
-    assert_int_equal(pd_question_telemetry.finish(&run, NULL), 0);
-    pd_question_telemetry.end(&run);
-    pd_document_done(&document);
+    assert_int_equal(pd_query_question_telemetry.finish(&run, NULL), 0);
+    pd_query_question_telemetry.end(&run);
+    pd_query_document_done(&document);
     store->begin = 0;
     store->end = RECORDS;
     return run.all;
@@ -233,7 +234,7 @@ static void refuse(const char *args, const char *word)
     struct pd_document document;
     struct pd_error error = {0};
 
-    assert_true(pd_document_make(&pd_question_telemetry, json, &document, &error) < 0);
+    assert_true(pd_query_document_make(&pd_query_question_telemetry, json, &document, &error) < 0);
     assert_ptr_equal(strstr(error.text, word), error.text);
     json_decref(json);
 }
@@ -262,7 +263,7 @@ static bool is_answer(const char *row)
     snprintf(text, sizeof text, "{\"rows\":[%s],\"complete\":true}", row);
     json_t *json = json_loads(text, 0, NULL);
     assert_non_null(json);
-    int err = pd_question_telemetry.check(NULL, json, &hosts, &error);
+    int err = pd_query_question_telemetry.check(NULL, json, &hosts, &error);
     assert_true(!err || error.text[0]);
     json_decref(json);
     return !err;
@@ -304,16 +305,18 @@ static void columns_survive_json(void **state)
         struct pd_rows_out written;
         pd_rows_out_begin(&written, PD_FORM_JSON, &sink);
         pd_rows_out_text(&written, "{\"x\":0");
-        assert_true(pd_rows_out_telemetry(&written, store.records[i].path, store.extras[i] + 6,
-                                          store.records[i].extra_bytes - 6));
+        assert_true(pd_query_rows_out_telemetry(&written, store.records[i].path,
+                                                store.extras[i] + 6,
+                                                store.records[i].extra_bytes - 6));
         pd_rows_out_text(&written, "}");
         assert_int_equal(pd_rows_out_end(&written), 0);
         fclose(out);
         json_t *json = json_loads(text, 0, NULL), *list = json_object_get(json, "telemetry");
-        assert_int_equal(pd_telemetry_column_read(list, store.records[i].path, again, &len), 0);
+        assert_int_equal(pd_query_telemetry_column_read(list, store.records[i].path, again, &len),
+                         0);
         assert_int_equal(len, store.records[i].extra_bytes - 6);
         assert_memory_equal(again, store.extras[i] + 6, len);
-        assert_int_equal(pd_telemetry_column_read(list, &paths[1 - i % 2], again, &len),
+        assert_int_equal(pd_query_telemetry_column_read(list, &paths[1 - i % 2], again, &len),
                          -PD_E_VALUE); /* of other switches */
         json_decref(json);
     }

@@ -57,7 +57,7 @@ static int verify(const struct pd_query *query, const struct bytes *bytes, size_
     struct reading reading;
     struct pd_partial_source source = reading_begin(&reading, bytes, piece);
     struct pd_partial_end end;
-    return pd_partial_verify(query, &source, &end, error);
+    return pd_query_partial_verify(query, &source, &end, error);
 }
 
 static void random_records(struct random *random, const struct pool *pool,
@@ -178,14 +178,14 @@ static void expect(const char *name, const char *params, const struct pd_tib_rec
     const struct pd_query_sink sink = {&bytes, bytes_keep};
     struct pd_partial_writer *writer;
     struct pd_error error = {0};
-    assert_int_equal(pd_partial_begin(&sink, &budget, &writer), 0);
-    assert_int_equal(pd_partial_put_groups(writer, groups, groups_len), 0);
-    assert_int_equal(pd_partial_put_sums(writer, sums, sums != NULL), 0);
+    assert_int_equal(pd_query_partial_begin(&sink, &budget, &writer), 0);
+    assert_int_equal(pd_query_partial_put_groups(writer, groups, groups_len), 0);
+    assert_int_equal(pd_query_partial_put_sums(writer, sums, sums != NULL), 0);
     for (unsigned i = 0; i < missing; i++) {
-        assert_int_equal(pd_partial_put_missing(writer, i + 1, "away"), 0);
+        assert_int_equal(pd_query_partial_put_missing(writer, i + 1, "away"), 0);
     }
-    assert_int_equal(pd_partial_finish(writer, &end), 0);
-    pd_partial_writer_free(writer);
+    assert_int_equal(pd_query_partial_finish(writer, &end), 0);
+    pd_query_partial_writer_free(writer);
     int err = verify(&query, &bytes, 1000, &error);
     assert_int_equal(err, words ? -PD_E_VALUE : 0);
     if (words && !strstr(error.text, words)) {
@@ -255,7 +255,7 @@ static void the_source_fails(void **state)
     struct pd_query query = make_query("getCount", "");
     struct pd_partial_end end;
     (void)state;
-    assert_int_equal(pd_partial_verify(&query, &source, &end, NULL), -EIO);
+    assert_int_equal(pd_query_partial_verify(&query, &source, &end, NULL), -EIO);
 }
 
 int main(void)

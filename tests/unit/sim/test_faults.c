@@ -39,7 +39,7 @@ static uint32_t link_of(const struct pd_topology *topology, const char *text)
 {
     uint32_t link, len;
 
-    assert_int_equal(pd_links_parse(topology, text, &link, &len), 0);
+    assert_int_equal(pd_topology_links_parse(topology, text, &link, &len), 0);
     return link;
 }
 

@@ -38,7 +38,8 @@ static int count(void *context, const struct pd_sim_period *period)
         seen->sent += row->pkts;
         seen->lost += row->lost;
         for (uint32_t n = 0; n + 1 < way->nodes_len; n++) {
-            uint32_t link = pd_links_by_ids(seen->topology, way->nodes[n], way->nodes[n + 1], NULL);
+            uint32_t link =
+                pd_topology_links_by_ids(seen->topology, way->nodes[n], way->nodes[n + 1], NULL);
 
             assert_true(link < LINKS_MAX);
             seen->crossed[link] += row->pkts;

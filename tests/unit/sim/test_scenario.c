@@ -32,8 +32,8 @@ static void a_whole_scenario_is_read(void **state)
     assert_true(s.load == 0.5 && s.duration_s == 3 && s.spray && s.level == PD_SIM_PACKETS);
     assert_int_equal(s.period_ms, 100);
     assert_int_equal(s.faults_len, 2);
-    assert_int_equal(pd_links_from_id(s.topology, s.faults[0].links[0]), 9);
-    assert_int_equal(pd_links_to_id(s.topology, s.faults[0].links[0]), 17);
+    assert_int_equal(pd_topology_links_from_id(s.topology, s.faults[0].links[0]), 9);
+    assert_int_equal(pd_topology_links_to_id(s.topology, s.faults[0].links[0]), 17);
     assert_true(s.faults[0].loss == 0.25 && s.faults[0].start_s == 1 && s.faults[1].loss == 1);
     pd_sim_scenario_done(&s);
 }

@@ -337,14 +337,14 @@ static int take_some(void *context, const struct pd_sim_period *period)
             }
         }
     }
-    pd_report_init(&report);
+    pd_app_report_init(&report);
     const struct pd_evidence_sink sink = {counting, count_flows};
     assert_int_equal(counting->world.app.ops->observe(counting->world.app.context,
                                                       counting->from_us, period->to_us,
                                                       PD_APP_FLOWS, &sink, &report, NULL),
                      0);
     counting->lacks += (unsigned)json_array_size(report.lacks);
-    pd_report_done(&report);
+    pd_app_report_done(&report);
     counting->from_us = period->to_us;
     return 0;
 }
@@ -386,7 +386,7 @@ static int run_app(void *state, const struct pd_app_call *call, struct pd_report
     runs++;
     alarmed += call->alarm != NULL;
     report->confidence = 0.5;
-    pd_report_say(report, runs < 3 ? "run %u" : "later run %u", runs);
+    pd_app_report_say(report, runs < 3 ? "run %u" : "later run %u", runs);
     return 0;
 }
 

@@ -88,14 +88,14 @@ static void test_metrics(void **state)
     const struct world *world = *state;
     struct pd_answer answer;
     struct pd_metrics metrics = {.answer = &answer};
-    pd_answer_init(&answer);
+    pd_http_answer_init(&answer);
     pd_switches_metrics(NULL, world->topology, &metrics);
     assert_int_equal(metrics.error, 0);
-    assert_int_equal(pd_answer_write(&answer, "", 1), 0);
+    assert_int_equal(pd_http_answer_write(&answer, "", 1), 0);
     assert_non_null(strstr(answer.bytes, "pathdump_switches{state=\"away\"} 20\n"));
     assert_non_null(strstr(answer.bytes, "pathdump_switches{state=\"installed\"} 0\n"));
     assert_non_null(strstr(answer.bytes, "\npathdump_openflow_flows_changed_total 0\n"));
-    pd_answer_done(&answer);
+    pd_http_answer_done(&answer);
 }
 
 static char *dry_run(const struct world *world, const char *listen, int *ret_failed)

@@ -62,7 +62,7 @@ static void checked(struct pd_of_session *session, uint32_t changes)
     l->checks++;
     l->changes = changes;
     free(l->text);
-    assert_int_equal(pd_of_rules_changes(session->rules, &l->text), 0);
+    assert_int_equal(pd_switch_rules_changes(session->rules, &l->text), 0);
 }
 
 static void limited(struct pd_of_session *session)
@@ -82,8 +82,8 @@ static uint64_t counter(const struct link *l, enum pd_switches_counter id)
 
 static void connect_fake(struct link *l)
 {
-    pd_of_session_done(&l->session);
-    pd_of_session_init(&l->session, &l->settings, &events, l->counters, l->now_ns);
+    pd_switch_session_done(&l->session);
+    pd_switch_session_init(&l->session, &l->settings, &events, l->counters, l->now_ns);
     l->over = false;
 }
 
@@ -98,7 +98,7 @@ static void link_init(struct link *l, const struct pd_codec *codec)
 
 static void link_done(struct link *l)
 {
-    pd_of_session_done(&l->session);
+    pd_switch_session_done(&l->session);
     fake_done(&l->fake);
     free(l->text);
 }
@@ -107,8 +107,8 @@ static void link_done(struct link *l)
 static void say(struct link *l, const uint8_t *data, size_t bytes, size_t piece)
 {
     for (size_t at = 0; at < bytes && !l->over; at += piece) {
-        l->over = pd_of_session_input(&l->session, data + at,
-                                      bytes - at < piece ? bytes - at : piece, l->now_ns) != 0;
+        l->over = pd_switch_session_input(&l->session, data + at,
+                                          bytes - at < piece ? bytes - at : piece, l->now_ns) != 0;
     }
 }
 
@@ -139,8 +139,8 @@ static void check(struct link *l)
 {
     struct pd_of_rules *rules;
     uint32_t sw = pd_topology_switch(l->codec->topology, ID);
-    assert_int_equal(pd_of_rules_new(l->codec, sw, PD_DEPTH_PCP, &rules, NULL), 0);
-    assert_int_equal(pd_of_session_check(&l->session, rules, l->now_ns), 0);
+    assert_int_equal(pd_switch_rules_new(l->codec, sw, PD_DEPTH_PCP, &rules, NULL), 0);
+    assert_int_equal(pd_switch_session_check(&l->session, rules, l->now_ns), 0);
     talk(l, 65536);
 }
 
@@ -308,8 +308,8 @@ static void test_packets(void **state)
     assert_int_equal(l.packets, 1);
     assert_int_equal(l.in_port, 3);
     assert_memory_equal(l.frame, frame, sizeof frame);
-    assert_int_equal(pd_of_session_packet_out(&l.session, 3, OF_PORT_TABLE, frame, sizeof frame),
-                     0);
+    assert_int_equal(
+        pd_switch_session_packet_out(&l.session, 3, OF_PORT_TABLE, frame, sizeof frame), 0);
     talk(&l, 1);
     assert_int_equal(l.fake.packet_outs, 1);
     assert_int_equal(l.fake.packet_out_bytes, 40 + sizeof frame);
@@ -344,7 +344,7 @@ static void test_packet_storm(void **state)
 static void expect_end(struct link *l, enum pd_switches_counter why)
 {
     if (!l->over) {
-        l->over = pd_of_session_tick(&l->session, l->now_ns) != 0;
+        l->over = pd_switch_session_tick(&l->session, l->now_ns) != 0;
     }
     assert_true(l->over);
     assert_string_equal(pd_switches_counter_name(l->session.end), pd_switches_counter_name(why));
@@ -409,7 +409,7 @@ static void test_half_messages(void **state)
     static const uint8_t half[] = {4, 10, 255, 255, 0, 0, 0, 1, 2, 3};
     for (unsigned i = 0; i < sizeof half; i++) { /* one byte a second: no whole message, no life */
         bytewise.now_ns += PD_NS_PER_S;
-        bytewise.over = pd_of_session_tick(&bytewise.session, bytewise.now_ns) != 0;
+        bytewise.over = pd_switch_session_tick(&bytewise.session, bytewise.now_ns) != 0;
         say(&bytewise, half + i, 1, 1);
         if (bytewise.over) {
             break;
@@ -431,12 +431,12 @@ static void test_silence(void **state)
     connect_and_check(&l);
     for (unsigned i = 0; i < 10; i++) { /* one that answers echoes lives */
         l.now_ns += 1100 * PD_NS_PER_MS;
-        assert_int_equal(pd_of_session_tick(&l.session, l.now_ns), 0);
+        assert_int_equal(pd_switch_session_tick(&l.session, l.now_ns), 0);
         talk(&l, 65536);
     }
     assert_int_equal(l.fake.echoes, 10);
     l.now_ns += 1100 * PD_NS_PER_MS;
-    assert_int_equal(pd_of_session_tick(&l.session, l.now_ns), 0);
+    assert_int_equal(pd_switch_session_tick(&l.session, l.now_ns), 0);
     l.now_ns += 1000 * PD_NS_PER_MS;
     expect_end(&l, PD_SWITCHES_ECHO_TIMEOUTS);
     link_done(&l);
@@ -452,7 +452,7 @@ static void check_never_done(const struct pd_codec *codec, bool mute)
     connect_and_check(&l);
     for (unsigned i = 0; i < 4; i++) {
         l.now_ns += 1100 * PD_NS_PER_MS;
-        assert_int_equal(pd_of_session_tick(&l.session, l.now_ns), 0);
+        assert_int_equal(pd_switch_session_tick(&l.session, l.now_ns), 0);
         talk(&l, 65536);
     }
     assert_int_equal(l.checks, 0);

@@ -132,22 +132,24 @@ static void leaf_spines_are_regular(void **state)
 static void generators_are_found_by_name(void **state)
 {
     (void)state;
-    for (size_t i = 0; pd_generators[i]; i++) {
-        assert_ptr_equal(pd_generator_find(pd_generators[i]->name), pd_generators[i]);
+    for (size_t i = 0; pd_topology_generators[i]; i++) {
+        assert_ptr_equal(pd_topology_generator_find(pd_topology_generators[i]->name),
+                         pd_topology_generators[i]);
     }
-    assert_string_equal(pd_generator_find("leaf_spine")->name, "leaf-spine");
-    assert_null(pd_generator_find("leaf-spin"));
-    assert_null(pd_generator_find("clos2"));
-    assert_null(pd_generator_find(""));
-    assert_int_equal(pd_generator_option(pd_generator_find("clos"), "t2"), 3);
-    assert_int_equal(pd_generator_option(pd_generator_find("clos"), "t3"), PD_NONE);
+    assert_string_equal(pd_topology_generator_find("leaf_spine")->name, "leaf-spine");
+    assert_null(pd_topology_generator_find("leaf-spin"));
+    assert_null(pd_topology_generator_find("clos2"));
+    assert_null(pd_topology_generator_find(""));
+    assert_int_equal(pd_topology_generator_option(pd_topology_generator_find("clos"), "t2"), 3);
+    assert_int_equal(pd_topology_generator_option(pd_topology_generator_find("clos"), "t3"),
+                     PD_NONE);
 }
 
 static struct pd_topology *generate(const char *name, const uint32_t *values, bool addrs)
 {
     struct pd_topology *t = NULL;
     struct pd_error error;
-    if (pd_generate(pd_generator_find(name), values, addrs, &t, &error)) {
+    if (pd_topology_generate(pd_topology_generator_find(name), values, addrs, &t, &error)) {
         fail_msg("%s", error.text);
     }
     return t;
@@ -195,7 +197,7 @@ static void check_addrs(struct pd_topology *t)
     }
     for (uint32_t d = 0; d < 2 * t->fabric_links_len; d++) {
         uint32_t addrs_len, link = 0;
-        const struct pd_prefix *addrs = pd_links_addrs(t, d / 2, d & 1, &addrs_len);
+        const struct pd_prefix *addrs = pd_topology_links_addrs(t, d / 2, d & 1, &addrs_len);
         assert_int_equal(addrs_len, 2);
         for (uint32_t a = 0; a < 2; a++) {
             assert_int_equal(addrs[a].ip_version, a ? 6 : 4);
@@ -234,12 +236,13 @@ static void limits_are_named(void **state)
     assert_int_equal(pd_topology_leaf_spine(4095, 1, 1, &t, &error), -PD_E_VALUE);
     assert_int_equal(pd_topology_leaf_spine(65536, 65536, 1, &t, &error), -PD_E_VALUE);
     assert_int_equal(pd_topology_leaf_spine(2, 2, 254, &t, &error), -PD_E_VALUE);
-    const struct pd_generator *clos = pd_generator_find("clos");
-    assert_int_equal(pd_generate(clos, (uint32_t[]){1, 1, 1025, 1, 1}, false, &t, &error),
+    const struct pd_generator *clos = pd_topology_generator_find("clos");
+    assert_int_equal(pd_topology_generate(clos, (uint32_t[]){1, 1, 1025, 1, 1}, false, &t, &error),
                      -PD_E_VALUE);
-    assert_int_equal(pd_generate(clos, (uint32_t[]){255, 255, 1, 1, 253}, false, &t, &error),
-                     -PD_E_VALUE);
-    assert_int_equal(pd_generate(clos, (uint32_t[]){255, 2, 17, 1, 0}, false, &t, &error),
+    assert_int_equal(
+        pd_topology_generate(clos, (uint32_t[]){255, 255, 1, 1, 253}, false, &t, &error),
+        -PD_E_VALUE);
+    assert_int_equal(pd_topology_generate(clos, (uint32_t[]){255, 2, 17, 1, 0}, false, &t, &error),
                      -PD_E_TOPOLOGY);
     assert_null(t);
 }

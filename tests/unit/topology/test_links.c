@@ -65,8 +65,8 @@ static void links_have_one_numbering(void **state)
     assert_int_equal(t->links[0].mbps, 0);
     for (uint32_t i = 0; i < 8; i++) {
         uint32_t first, len;
-        assert_string_equal(pd_links_format(t, 2 * i, text), texts[i]);
-        assert_int_equal(pd_links_parse(t, text, &first, &len), 0);
+        assert_string_equal(pd_topology_links_format(t, 2 * i, text), texts[i]);
+        assert_int_equal(pd_topology_links_parse(t, text, &first, &len), 0);
         assert_int_equal(first, 2 * i);
         assert_int_equal(len, 1);
     }
@@ -78,36 +78,36 @@ static void links_are_looked_up(void **state)
     struct pd_topology *t = parse(graph);
     uint32_t parallel = 0, first, len;
     (void)state;
-    assert_int_equal(pd_links_between(t, 0, 1, &parallel), 0);
+    assert_int_equal(pd_topology_links_between(t, 0, 1, &parallel), 0);
     assert_int_equal(parallel, 3);
-    assert_int_equal(pd_links_between(t, 1, 0, &parallel), 1);
-    assert_int_equal(pd_links_between(t, 0, 2, NULL), PD_NONE);
-    assert_int_equal(pd_links_by_ids(t, 30, 9, &parallel), 13);
+    assert_int_equal(pd_topology_links_between(t, 1, 0, &parallel), 1);
+    assert_int_equal(pd_topology_links_between(t, 0, 2, NULL), PD_NONE);
+    assert_int_equal(pd_topology_links_by_ids(t, 30, 9, &parallel), 13);
     assert_int_equal(parallel, 2);
-    assert_int_equal(pd_links_by_ids(t, 9, 31, NULL), PD_NONE);
-    assert_int_equal(pd_links_by_ids(t, 30, 31, NULL), PD_NONE);
-    assert_int_equal(pd_links_by_port(t, 1, 2), 5);
-    assert_int_equal(pd_links_by_port(t, 1, 21), 14);
-    assert_int_equal(pd_links_by_port(t, 1, 1), PD_NONE);
-    assert_int_equal(pd_links_pair(t, 5), 1);
-    assert_int_equal(pd_links_pair(t, 6), 6);
-    assert_int_equal(pd_links_pair(t, 14), 12);
-    assert_int_equal(pd_links_from_id(t, 5), 9);
-    assert_int_equal(pd_links_to_id(t, 5), 5);
-    assert_int_equal(pd_links_to_id(t, 12), 30);
-    assert_int_equal(pd_links_parse(t, "9-5", &first, &len), 0);
+    assert_int_equal(pd_topology_links_by_ids(t, 9, 31, NULL), PD_NONE);
+    assert_int_equal(pd_topology_links_by_ids(t, 30, 31, NULL), PD_NONE);
+    assert_int_equal(pd_topology_links_by_port(t, 1, 2), 5);
+    assert_int_equal(pd_topology_links_by_port(t, 1, 21), 14);
+    assert_int_equal(pd_topology_links_by_port(t, 1, 1), PD_NONE);
+    assert_int_equal(pd_topology_links_pair(t, 5), 1);
+    assert_int_equal(pd_topology_links_pair(t, 6), 6);
+    assert_int_equal(pd_topology_links_pair(t, 14), 12);
+    assert_int_equal(pd_topology_links_from_id(t, 5), 9);
+    assert_int_equal(pd_topology_links_to_id(t, 5), 5);
+    assert_int_equal(pd_topology_links_to_id(t, 12), 30);
+    assert_int_equal(pd_topology_links_parse(t, "9-5", &first, &len), 0);
     assert_int_equal(first, 1);
     assert_int_equal(len, 3);
-    assert_int_equal(pd_links_parse(t, "9:2-5", &first, &len), 0);
+    assert_int_equal(pd_topology_links_parse(t, "9:2-5", &first, &len), 0);
     assert_int_equal(first, 5);
     assert_int_equal(len, 1);
     static const char *const wrong[] = {"",    "9",         "9-",           "9-5-1", "9:-5",
                                         "0-5", "9:70000-5", "4294967296-5", " 9-5",  "*-5"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(pd_links_parse(t, wrong[i], &first, &len), -PD_E_SYNTAX);
+        assert_int_equal(pd_topology_links_parse(t, wrong[i], &first, &len), -PD_E_SYNTAX);
     }
-    assert_int_equal(pd_links_parse(t, "9:2-5:5", &first, &len), -PD_E_VALUE);
-    assert_int_equal(pd_links_parse(t, "9-70", &first, &len), -PD_E_VALUE);
+    assert_int_equal(pd_topology_links_parse(t, "9:2-5:5", &first, &len), -PD_E_VALUE);
+    assert_int_equal(pd_topology_links_parse(t, "9-70", &first, &len), -PD_E_VALUE);
     pd_topology_free(t);
 }
 
@@ -124,9 +124,9 @@ static void parallel_links_are_one_neighbour(void **state)
     assert_int_equal(five->neighbours[1].port, 2); /* host 30, by rank */
     assert_int_equal(nine->neighbours_len, 2);
     assert_int_equal(nine->neighbours[1].parallel, 2);
-    assert_true(pd_switch_has_rack(nine));
-    assert_true(pd_switch_has_rack(&t->switches[3]));
-    assert_false(pd_switch_has_rack(&t->switches[2]));
+    assert_true(pd_topology_switch_has_rack(nine));
+    assert_true(pd_topology_switch_has_rack(&t->switches[3]));
+    assert_false(pd_topology_switch_has_rack(&t->switches[2]));
     pd_topology_free(t);
 }
 

@@ -38,7 +38,7 @@ static void paper(void **state)
         const char *name;
         uint32_t value;
     } shape[] = {{"pods", 2}, {"tors", 20}, {"t1", 8}, {"t2", 10}, {"hosts", 40}};
-    const struct pd_generator *clos = pd_generator_find("clos");
+    const struct pd_generator *clos = pd_topology_generator_find("clos");
     struct pd_budget_ask ask = {
         .t_max = 100, .bad_links = 5, .loss = .0005, .pkts_min = 10, .pkts_max = 90};
     uint32_t values[PD_GENERATOR_OPTIONS_MAX] = {0};
@@ -47,9 +47,9 @@ static void paper(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) {
-        values[pd_generator_option(clos, shape[i].name)] = shape[i].value;
+        values[pd_topology_generator_option(clos, shape[i].name)] = shape[i].value;
     }
-    assert_int_equal(pd_generate(clos, values, false, &topology, NULL), 0);
+    assert_int_equal(pd_topology_generate(clos, values, false, &topology, NULL), 0);
     assert_int_equal(pd_trace_budget_work_out(topology, &ask, &budget, NULL), 0);
     near(budget.theorem_1, 1);
     near(budget.busiest_per_s, 151.28);

@@ -206,7 +206,7 @@ static int rebuild(const struct pd_tagging *tagging, uint32_t src_tor, uint32_t 
 
 static void free_tagging(struct pd_tagging *tagging)
 {
-    pd_fat_tree_free(((struct fat_tree *)tagging)->shape);
+    pd_topology_fat_tree_free(((struct fat_tree *)tagging)->shape);
     free(tagging);
 }
 
@@ -215,11 +215,11 @@ static int new_tagging(const struct pd_topology *topology, struct pd_tagging **r
 {
     struct pd_findings findings = {0};
     struct fat_tree *ft = calloc(1, sizeof *ft);
-    if (!ft || pd_fat_tree_new(topology, &findings, &ft->shape)) {
+    if (!ft || pd_topology_fat_tree_new(topology, &findings, &ft->shape)) {
         free(ft);
         return pd_fail(error, -ENOMEM, "codec: no memory");
     }
-    int failed = pd_findings_end(&findings, error);
+    int failed = pd_topology_findings_end(&findings, error);
     if (failed) {
         free(ft);
         return failed;

@@ -64,7 +64,7 @@ static int rebuild(const struct pd_tagging *tagging, uint32_t src_tor, uint32_t 
 
 static void free_tagging(struct pd_tagging *tagging)
 {
-    pd_leaf_spine_free(((struct leaf_spine *)tagging)->shape);
+    pd_topology_leaf_spine_free(((struct leaf_spine *)tagging)->shape);
     free(tagging);
 }
 
@@ -73,11 +73,11 @@ static int new_tagging(const struct pd_topology *topology, struct pd_tagging **r
 {
     struct pd_findings findings = {0};
     struct leaf_spine *ls = calloc(1, sizeof *ls);
-    if (!ls || pd_leaf_spine_new(topology, &findings, &ls->shape)) {
+    if (!ls || pd_topology_leaf_spine_new(topology, &findings, &ls->shape)) {
         free(ls);
         return pd_fail(error, -ENOMEM, "codec: no memory");
     }
-    int failed = pd_findings_end(&findings, error);
+    int failed = pd_topology_findings_end(&findings, error);
     if (failed) {
         free(ls);
         return failed;

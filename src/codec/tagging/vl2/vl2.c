@@ -102,7 +102,7 @@ static int rebuild(const struct pd_tagging *tagging, uint32_t src_tor, uint32_t 
 
 static void free_tagging(struct pd_tagging *tagging)
 {
-    pd_vl2_free(((struct vl2 *)tagging)->shape);
+    pd_topology_vl2_free(((struct vl2 *)tagging)->shape);
     free(tagging);
 }
 
@@ -111,11 +111,11 @@ static int new_tagging(const struct pd_topology *topology, struct pd_tagging **r
 {
     struct pd_findings findings = {0};
     struct vl2 *v = calloc(1, sizeof *v);
-    if (!v || pd_vl2_new(topology, &findings, &v->shape)) {
+    if (!v || pd_topology_vl2_new(topology, &findings, &v->shape)) {
         free(v);
         return pd_fail(error, -ENOMEM, "codec: no memory");
     }
-    int failed = pd_findings_end(&findings, error);
+    int failed = pd_topology_findings_end(&findings, error);
     if (failed) {
         free(v);
         return failed;

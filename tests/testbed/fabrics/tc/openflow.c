@@ -148,7 +148,7 @@ static size_t find_flow(const struct tc_session *session, const struct pd_of_flo
     int order = -1;
 
     while (at < session->flows_len &&
-           (order = pd_of_flow_compare(&session->flows[at].of, wanted)) < 0) {
+           (order = pd_switch_flow_compare(&session->flows[at].of, wanted)) < 0) {
         at++;
     }
     *ret_found = at < session->flows_len && !order;
@@ -237,7 +237,7 @@ static void hear_flow(struct tc_session *session, uint32_t xid, struct of_reader
     of_read(body, (8 - match_bytes % 8) % 8);
     flow.instructions = (uint8_t *)(uintptr_t)body->at;
     flow.instructions_bytes = (uint16_t)body->left;
-    if (body->failed || flow.table || pd_of_flow_simplify(&flow)) {
+    if (body->failed || flow.table || pd_switch_flow_simplify(&flow)) {
         say_error(session, xid, BAD_MATCH, 0);
     } else if (command == OF_ADD) {
         add_flow(session, xid, &flow);

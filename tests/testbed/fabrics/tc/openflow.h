@@ -22,7 +22,7 @@ struct tc_session {
     int fd;                 /* -1: away */
     uint64_t retry_ns;      /* monotonic */
     struct of_buffer in, out;
-    struct tc_flow *flows; /* by pd_of_flow_compare */
+    struct tc_flow *flows; /* by pd_switch_flow_compare */
     size_t flows_len, flows_room;
     uint16_t tpid; /* of the latest row that pushes */
     bool changed;  /* the kernel has not got all of them yet */
