@@ -6,16 +6,11 @@
 #include "evidence/evidence.h"
 #include "sim/net.h"
 
-/* Paper 001, and probe/plan/plan.h for the paths. Every 1 / rate_hz seconds each path is probed
- * once. Where PD_SIM_PROBES_SILENT probes on end are missing, or PD_SIM_PROBES_LOSSY within a
- * second, its prefixes are probed as well (probe/isolate.h) until all has been well for a second.
+/* Paper 001, and probe/watch.h for the ways. Every 1 / rate_hz seconds each way is probed once.
  *
  * A probe meets faults of links and nothing else: it waits in no queue, and hosts are always there.
  * It is a UDP packet between the hosts at the ends, port 2222. Random numbers are its own, so that
  * flows are what they are without probes. Internal to sim/. One thread. */
-
-#define PD_SIM_PROBES_SILENT 3u
-#define PD_SIM_PROBES_LOSSY  3u
 
 struct pd_sim_probes;
 

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a sender and a collector say of one way, joined: which probes arrived, and which were lost.
+ */
+#ifndef PD_PROBE_JOIN_H
+#define PD_PROBE_JOIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A probe is lost when its sender sent it, its collector was there before and has said something
+ * long enough after, and it has not come. So a sender that has a break loses nothing, and neither
+ * does a collector that died. Sequences count on; those of a sender that begins again are ahead of
+ * all before (it begins at its clock's milliseconds), and compared as serial numbers.
+ *
+ * A path keeps order: what a later probe overtook is lost. Plain memory, one thread at a time. */
+
+#define PD_PROBE_JOIN_MOST 4096u /* probes that one call tells of; more are left out */
+
+/* What a sender says: [first, next) it has sent since it began, the newest at its last word. */
+struct pd_probe_join_sent {
+    uint32_t first, next;
+};
+
+/* What a collector says: the newest that came, and of those up to it which did not. */
+struct pd_probe_join_came {
+    bool any;       /* else the rest means nothing */
+    uint32_t first; /* that it counts from: the first that came since it began */
+    uint32_t newest;
+    uint64_t missing; /* bit n: newest - n did not come, for those since `first` */
+};
+
+struct pd_probe_join {
+    bool begun;      /* `next` is a sequence */
+    uint32_t first;  /* of the sender, as it stands */
+    uint32_t next;   /* the first that nothing was said of yet */
+    uint32_t due[2]; /* was sent up to it by the last word of the sender, and the one before … */
+    uint64_t due_ns[2]; /* … which came then */
+    uint32_t epoch;     /* of the collector */
+};
+
+/* The sender's word at `now_ns` (monotonic). */
+void pd_probe_join_sent(struct pd_probe_join *join, const struct pd_probe_join_sent *sent,
+                        uint64_t now_ns);
+
+/* The collector's: `epoch` is another one when it has begun again. Calls `result` for each probe
+ * that something can be said of now, in order. `slack_ns`: a probe takes no longer. */
+void pd_probe_join_came(struct pd_probe_join *join, const struct pd_probe_join_came *came,
+                        uint32_t epoch, uint64_t now_ns, uint64_t slack_ns,
+                        void (*result)(void *context, bool arrived), void *context);
+
+#endif
