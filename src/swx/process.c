@@ -197,8 +197,7 @@ static struct pd_swx_port *earliest(const struct pd_swx_process *process, uint32
     for (uint32_t i = 0; i < process->len; i++) {
         for (uint32_t p = 1; p <= process->switches[i].ports_max; p++) {
             struct pd_swx_port *port = process->switches[i].ports[p];
-            uint64_t next_ns =
-                port && port->ops->receive ? pd_swx_capture_next_ns(port) : UINT64_MAX;
+            uint64_t next_ns = port && port->ops->next_ns ? port->ops->next_ns(port) : UINT64_MAX;
             if (next_ns < first_ns) {
                 first_ns = next_ns;
                 first = port;
@@ -217,7 +216,7 @@ static void take_capture(struct pd_swx_process *process, struct pd_swx_switch *s
         pd_swx_switch_lost(sw, PD_SWX_NO_BUFFER);
         return;
     }
-    uint64_t now_ns = pd_swx_capture_next_ns(port);
+    uint64_t now_ns = port->ops->next_ns(port);
     if (port->ops->receive(port, frame) == PD_SWX_FRAME) {
         pd_swx_switch_arrives(sw, frame, port->number);
         pd_swx_switch_run(sw, now_ns);
@@ -229,7 +228,7 @@ static void take_capture(struct pd_swx_process *process, struct pd_swx_switch *s
     }
 }
 
-static int run_captures(struct pd_swx_process *process)
+static void run_captures(struct pd_swx_process *process)
 {
     struct pd_swx_port *port;
     uint32_t nth = 0;
@@ -241,7 +240,6 @@ static int run_captures(struct pd_swx_process *process)
         }
     }
     pthread_mutex_unlock(&process->lock);
-    return 0;
 }
 
 /* ---- live */
@@ -315,5 +313,6 @@ static int run_live(struct pd_swx_process *process)
 
 int pd_swx_process_run(struct pd_swx_process *process)
 {
-    return process->captures ? run_captures(process) : run_live(process);
+    run_captures(process);
+    return process->captures ? 0 : run_live(process);
 }

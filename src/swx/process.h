@@ -10,8 +10,8 @@
 #include "swx/switch.h"
 
 /* Where all ports are captures, their frames come in in the order of their times, one at a time
- * through all switches, and the process ends with them. Else it forwards until it is told to stop,
- * and sleeps while no port has anything.
+ * through all switches, and the process ends with them. Else it forwards
+ * behind them until it is told to stop, and sleeps while no port has anything.
  *
  * One thread forwards; others take the lock. */
 

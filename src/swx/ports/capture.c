@@ -28,7 +28,7 @@ static void read_next(struct capture *capture)
 }
 
 /* Captures of this kind have nanoseconds in the place of microseconds. */
-uint64_t pd_swx_capture_next_ns(const struct pd_swx_port *port)
+static uint64_t next_ns(const struct pd_swx_port *port)
 {
     const struct capture *capture = (const struct capture *)port;
     return capture->bytes ? (uint64_t)capture->header->ts.tv_sec * NS_PER_S +
@@ -45,7 +45,7 @@ static enum pd_swx_received receive(struct pd_swx_port *port, struct pd_swx_fram
     const size_t bytes = capture->header->caplen;
     const bool fits = bytes <= PD_SWX_FRAME_MAX && bytes == capture->header->len;
     if (fits) {
-        frame->time_ns = pd_swx_capture_next_ns(port);
+        frame->time_ns = next_ns(port);
         frame->bytes = (uint32_t)bytes;
         memcpy(pd_swx_frame_data(frame), capture->bytes, bytes);
     }
@@ -82,7 +82,7 @@ static void close_capture(struct pd_swx_port *port)
 }
 
 static const struct pd_swx_port_ops capture_ops = {
-    .send = send_frame, .receive = receive, .close = close_capture};
+    .send = send_frame, .receive = receive, .next_ns = next_ns, .close = close_capture};
 
 static int open_in(struct capture *capture, const char *file, struct pd_error *error)
 {

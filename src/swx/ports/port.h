@@ -26,6 +26,9 @@ struct pd_swx_port_ops {
     /* Fills a fresh frame: its bytes and, of a capture, its time. DISCARDED: one came that is too
      * long. ENDED: none will come any more. NULL: frames come otherwise. */
     enum pd_swx_received (*receive)(struct pd_swx_port *port, struct pd_swx_frame *frame);
+    /* Of a capture: the time of its next frame, UINT64_MAX when there is none. NULL: frames come
+     * when they come. */
+    uint64_t (*next_ns)(const struct pd_swx_port *port);
     /* Bytes and frames that wait to leave. NULL: none do. */
     uint64_t (*queue)(const struct pd_swx_port *port, uint32_t *ret_frames);
     void (*close)(struct pd_swx_port *port);
@@ -49,8 +52,6 @@ static inline void pd_swx_port_close(struct pd_swx_port *port)
 /* Capture files, either may be NULL. 0 or a negative error in words. */
 int pd_swx_capture_open(const char *in, const char *out, struct pd_swx_port **ret_port,
                         struct pd_error *error);
-/* The time of the next frame; UINT64_MAX: there is none. */
-uint64_t pd_swx_capture_next_ns(const struct pd_swx_port *port);
 
 /* An interface of this network namespace, by a packet socket. */
 int pd_swx_interface_open(const char *name, struct pd_swx_port **ret_port, struct pd_error *error);
