@@ -59,7 +59,7 @@ class Manifest(unittest.TestCase):
         self.assertEqual({str(f.relative_to(SOURCE)) for f in made} - files, set())
 
     def test_every_program_is_there(self):
-        wanted = {"forward", "cherrypick", "path-bloom", "pint", "sr-int", "int-md"}
+        wanted = {"forward", "cherrypick", "path-bloom", "meters", "pint", "sr-int", "int-md"}
         self.assertEqual(wanted - {one["name"] for one in programs("pna")}, set())
 
     def test_no_machine_is_named(self):

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled programs on pathdump-switch: their frames are those of the reference encoders in C."""
+import json
+import random
+import struct
+import subprocess
+import tempfile
+import unittest
+
+import capture
+from network import Network, pathdump, program
+
+PATHS = [(1, 9, 17, 11, 3), (1, 10, 20, 12, 4), (1, 9, 2), (2, 10, 19, 16, 8), (1, 9, 2, 10, 19, 12, 3)]
+TCP, UDP = 6, 17
+
+
+def fat_tree(folder, **keys):
+    """the file of a fat-tree of 4, with these keys"""
+    text = json.loads(pathdump("topology", "generate", "fat-tree", "--k", "4"))
+    text.update(keys)
+    name = f"{folder}/topology.json"
+    with open(name, "w", encoding="utf-8") as file:
+        json.dump(text, file)
+    return name
+
+
+def address(tor, host, family=4):
+    """of a host of a rack, as the generator gives them"""
+    pod, place = (tor - 1) // 2 + 1, (tor - 1) % 2 + 1
+    return f"10.{pod}.{place}.{host}" if family == 4 else f"fd00:0:{pod}:{place}::{host}"
+
+
+def tags_of(raw):
+    """(type, TCI) of each tag, the outermost first"""
+    at, tags = 12, []
+    while raw[at:at + 2] in (b"\x81\0", b"\x88\xa8"):
+        tags.append((int.from_bytes(raw[at:at + 2], "big"), int.from_bytes(raw[at + 2:at + 4], "big")))
+        at += 4
+    return tags
+
+
+def routed(raw, hops):
+    """an untagged frame with its TTL so many lower, and a checksum that is as right as it was"""
+    raw = bytearray(raw)
+    if raw[12:14] == b"\x08\0":
+        raw[22] -= hops
+        raw[24:26] = b"\0\0"
+        raw[24:26] = struct.pack("!H", capture.checksum(bytes(raw[14:34])))
+    else:
+        raw[21] -= hops
+    return bytes(raw)
+
+
+class Walks(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        seed = random.SystemRandom().getrandbits(32)
+        print("seed", seed)
+        self.random = random.Random(seed)
+
+    def network(self, topology, set_name, *options):
+        return Network(topology, set_name, tempfile.mkdtemp(dir=self.folder), *options)
+
+    def encoded(self, topology, path, *ends):
+        return json.loads(pathdump("codec", "encode", "--topology", topology, "--src", ends[0], "--dst",
+                                   ends[1], "--path", ",".join(map(str, path)), "--json"))
+
+    def test_forwarding(self):
+        net = self.network(fat_tree(self.folder), "forward")
+        for family in (4, 6):
+            for protocol in (TCP, UDP):
+                sent = [capture.ethernet(capture.packet(address(p[0], 2, family), address(p[-1], 3, family),
+                                                        1000, 80, b"x" * 20, protocol)) for p in PATHS]
+                for path, before, after in zip(PATHS, sent, net.walk(PATHS, sent)):
+                    self.assertEqual(after, routed(before, len(path)), path)
+
+    def test_link_tags(self):
+        topology = fat_tree(self.folder)
+        net = self.network(topology, "cherrypick")
+        for family in (4, 6):
+            ends = [(address(p[0], 2, family), address(p[-1], 3, family)) for p in PATHS]
+            sent = [capture.frame(*pair, 1000, 80, b"x" * 20) for pair in ends]
+            for path, pair, raw in zip(PATHS, ends, net.walk(PATHS, sent)):
+                wanted = self.encoded(topology, path, *pair)["tags"]
+                self.assertEqual([tci & 0xFFF for _, tci in reversed(tags_of(raw))], wanted, path)
+
+    def test_path_filters(self):
+        options = {"carrier": "vlan2", "bits": 32, "hashes": 3, "monitors": "tor", "edge": "strip"}
+        for order in (False, True):
+            topology = fat_tree(self.folder, codec="path-bloom", codec_options={**options, "order": order})
+            net = self.network(topology, "path-bloom")
+            ends = [(address(p[0], 2), address(p[-1], 3)) for p in PATHS]
+            sent = [capture.frame(*pair, 1000, 80, b"x" * 20, tags=(0xFFF, 7)) for pair in ends]
+            for path, pair, raw in zip(PATHS, ends, net.walk(PATHS, sent)):
+                high, low = (tci for _, tci in tags_of(raw))
+                self.assertEqual(high << 16 | low, self.encoded(topology, path, *pair)["filter"], path)
+
+    def encode(self, topology, plan, sent, paths):
+        """what the reference makes of each: the frame, or None of one that looped"""
+        lines = "\n".join(json.dumps({"frame": raw.hex(), "path": path, "values": {}})
+                          for raw, path in zip(sent, paths))
+        done = subprocess.run([program("pathdump"), "pint", "encode", "--topology", topology, "--plan", plan],
+                              input=lines, capture_output=True, text=True, check=True)
+        return [json.loads(line)["frame"] for line in done.stdout.splitlines()]
+
+    def test_digests(self):
+        """of packet IDs that all differ, with TTLs of all kinds"""
+        topology = fat_tree(self.folder)
+        static = {"aggregation": "static", "value": "switch-id", "name": "path"}
+        queries = [("tag", 16, {"coding": "hash", "bits": 8, "instances": 2, "tau": 20000,
+                                "xor": [30000, 50000, 65536]}),
+                   ("tag", 16, {"coding": "fragment", "value_bits": 32, "bits": 5, "instances": 1,
+                                "tau": 30000, "xor": [40000]}),
+                   ("dscp", 6, {"coding": "hash", "bits": 6, "instances": 1, "tau": 32768,
+                                "xor": [30000]})]
+        for carrier, bits, query in queries:
+            plan = {"version": 1, "seed": self.random.getrandbits(31), "carrier": carrier, "bits": bits,
+                    "queries": [static | query], "sets": [{"weight": 60000, "queries": ["path"]}]}
+            with open(f"{self.folder}/plan.json", "w", encoding="utf-8") as file:
+                json.dump(plan, file)
+            net = self.network(topology, "pint", "--plan", file.name)
+            paths = [self.random.choice(PATHS) for _ in range(200)]
+            sent = [self.packet(path) for path in paths]
+            wanted = self.encode(topology, file.name, sent, paths)
+            for path, want, got in zip(paths, wanted, net.walk(paths, sent)):
+                self.assertEqual(got and got.hex(), want, (path, query))
+
+    def packet(self, path):
+        family = self.random.choice((4, 6))
+        raw = bytearray(capture.ethernet(capture.packet(
+            address(path[0], 2, family), address(path[-1], 3, family), self.random.randint(1, 65535),
+            80, self.random.randbytes(30), self.random.choice((TCP, UDP)))))
+        ttl = self.random.choice((64, 128, 255, self.random.randint(8, 64)))
+        if family == 6:
+            raw[21] = ttl
+            return bytes(raw)
+        raw[18:20] = self.random.randbytes(2)
+        raw[22] = ttl
+        return routed(raw, 0)
+
+    def test_probes(self):
+        topology, path = fat_tree(self.folder), (1, 9, 17, 13, 18, 11, 3)
+        net = self.network(topology, "sr-int")
+        raw = bytes.fromhex(json.loads(pathdump(
+            "probes", "encode", "--topology", topology, "--carrier", "sr-int", "--path",
+            ",".join(map(str, path)), "--src", address(1, 2), "--dst", address(3, 2), "--json"))["frame"])
+        body = 14 + 20 + 8
+        labels = list(raw[body + 32:body + 96])
+        came = len(net.neighbours[1])
+        for hop, switch in enumerate(path):
+            (result,), _ = net.send([(switch, came, raw)])
+            self.assertIsNotNone(result, f"it did not leave {switch}")
+            out, raw = result
+            self.assertEqual(out, labels[hop])
+            self.assertEqual(list(raw[body + 32:body + 96]), labels[hop + 1:] + [0] * (hop + 1))
+            self.assertEqual(struct.unpack_from("!IBB", raw, body + 96), (switch, came, out))
+            self.assertEqual(capture.checksum(raw[14:34]), 0)
+            if hop + 1 < len(path):
+                came = net.port(path[hop + 1], switch)
+        self.assertEqual(len(raw), body + 96 + 22 * len(path))
+
+    def test_stacks(self):
+        """telemetry decode reads the path out of what arrives at the sink, which hands on the host's frame"""
+        topology = fat_tree(self.folder)
+        net = self.network(topology, "int-md")
+        for family in (4, 6):
+            for protocol in (TCP, UDP):
+                sent = [capture.ethernet(capture.packet(address(p[0], 2, family), address(p[-1], 3, family),
+                                                        1000, 80, b"x" * 37, protocol, 5)) for p in PATHS]
+                before = net.walk([path[:-1] for path in PATHS], sent)
+                last = [(path[-1], net.port(path[-1], path[-2]), raw) for path, raw in zip(PATHS, before)]
+                for path, raw, result in zip(PATHS, sent, net.send(last)[0]):
+                    self.assertEqual(result[1], routed(raw, len(path)), path)
+
+
+if __name__ == "__main__":
+    unittest.main()
