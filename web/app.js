@@ -2,7 +2,8 @@
 // The page: bar, picture, table and panels around it, login.
 
 import {html, render, useEffect, useMemo, useRef, useState} from './vendor/preact.js';
-import {VIEWS, alarmsAMinute, begin, changed, go, href, lastTimings, listen, metric, metricName, nowUs, reports, start, store, timed} from './store.js';
+import {VIEWS, alarmsAMinute, changed, go, href, lastTimings, listen, metric, metricName, nowUs, reports, store, timed} from './store.js';
+import {begin, start} from './live.js';
 import {Surface} from './draw.js';
 import {LINES_MAX, colour, fitOpen, layout, matrix} from './model.js';
 import {SCALES, css, table, time, top, words} from './scale.js';

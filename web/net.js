@@ -25,12 +25,13 @@ async function detailOf(answer) {
 }
 
 // An answer that is late, cut or no JSON is an error in words, never half a state.
-async function call(path, {method = 'GET', body, accept = 'application/json', timeoutMs = 30000} = {}) {
+async function call(path, {method = 'GET', body, accept = 'application/json', timeoutMs = 30000, signal} = {}) {
+    const late = AbortSignal.timeout(timeoutMs);
     const answer = await fetch(path, {
         method,
         headers: {Accept: accept, ...(body ? {'Content-Type': 'application/json'} : {})},
         body: body ? JSON.stringify(body) : undefined,
-        signal: AbortSignal.timeout(timeoutMs),
+        signal: signal ? AbortSignal.any([late, signal]) : late,
         redirect: 'error',
     });
     heard = performance.now();
@@ -45,8 +46,8 @@ export async function ask(path, options) {
     return answer.status === 204 ? null : answer.json();
 }
 
-export function execute(query, args) {
-    return ask('/v1/execute', {method: 'POST', body: {hosts: 'all', query, args}});
+export function execute(query, args, signal) {
+    return ask('/v1/execute', {method: 'POST', body: {hosts: 'all', query, args}, signal});
 }
 
 // Is the controller there? A word without a body.

@@ -75,7 +75,7 @@ function Curve({answer}) {
 function TopFlows({link}) {
     const args = {link, k: 10, by: 'bytes', ...windowArgs(60)};
     const minute = Math.floor(momentUs() / 10e6);
-    const got = useAnswer(`flows ${link} ${store.choice.at ?? minute} ${store.choice.window}`, () => execute('topFlows', args));
+    const got = useAnswer(`flows ${link} ${store.choice.at ?? minute} ${store.choice.window}`, signal => execute('topFlows', args, signal));
     const rows = (got.answer?.top || []).map(row => ({...row, key: flowText(row.flow_id)}));
     return html`<h3>Top flows over it ${got.answer && !got.answer.complete ? html`<${Incomplete} />` : ''}</h3>
         <${Status} ...${got}>${got.answer && (rows.length ? html`<${Table} label="top flows" test="top-flows" rows=${rows}
@@ -93,7 +93,7 @@ export function LinkPanel() {
     const minute = Math.floor(momentUs() / 15e6);
     const known = i >= 0;
     const history = useAnswer(known ? `history ${name} ${metricName()} ${store.choice.at ?? minute}` : null,
-        () => ask(`/v1/links/${encodeURIComponent(name)}/history?metric=${encodeURIComponent(metricName())}${historyTimes()}`));
+        signal => ask(`/v1/links/${encodeURIComponent(name)}/history?metric=${encodeURIComponent(metricName())}${historyTimes()}`, {signal}));
     if (!name) {
         return html`<section class="panel"><h2>Link</h2><p class="soft">Choose a link in the fabric, the matrix or the table.</p></section>`;
     }
@@ -179,7 +179,7 @@ export function FlowPanel() {
     useEffect(() => setForm(chosenFlow()), [store.choice.flow]);
     const wanted = Object.keys(flow).length ? store.choice.flow : null;
     const got = useAnswer(wanted === null ? null : `paths ${wanted} ${store.choice.at} ${store.choice.window}`,
-        () => execute('getFlows', {...flow, ...windowArgs(0)}));
+        signal => execute('getFlows', {...flow, ...windowArgs(0)}, signal));
     const flows = useMemo(() => byFlow(got.answer?.flows || []), [got.answer]);
     useEffect(() => {
         store.flowPaths = (flows[0]?.paths || []).slice(0, 6).map(path => store.network?.along(path.path) || []);
@@ -286,7 +286,7 @@ export function Verdicts() {
     const [form, setForm] = useState({});
     const [run, setRun] = useState(null);
     const app = apps.answer?.apps.find(each => each.name === name) ?? apps.answer?.apps[0];
-    const got = useAnswer(run && `app ${run.number}`, () => ask(`/v1/apps/${encodeURIComponent(run.name)}`, {method: 'POST', body: run.args, timeoutMs: 120000}));
+    const got = useAnswer(run && `app ${run.number}`, signal => ask(`/v1/apps/${encodeURIComponent(run.name)}`, {method: 'POST', body: run.args, timeoutMs: 120000, signal}));
     const begin = event => {
         event.preventDefault();
         setRun({name: app.name, number: (run?.number ?? 0) + 1, args: filled(form, Object.fromEntries(app.params.map(param => [param.name, param.kind])))});
@@ -319,7 +319,7 @@ export function Ask() {
     const [form, setForm] = useState({});
     const [run, setRun] = useState(null);
     const query = queries.find(each => each.name === name) ?? queries[0];
-    const got = useAnswer(run && `ask ${run.number}`, () => execute(run.name, run.args));
+    const got = useAnswer(run && `ask ${run.number}`, signal => execute(run.name, run.args, signal));
     const begin = event => {
         event.preventDefault();
         setRun({name: query.name, number: (run?.number ?? 0) + 1, args: filled(form, Object.fromEntries(query.params.map(param => [param.name, param.value === 'N' ? 'number' : ''])))});

@@ -20,26 +20,27 @@ export const flowHref = flow => href({view: 'flow', flow: FLOW.map(name => flow[
 
 export const pathText = path => path.map(id => store.network?.node(id)?.name ?? (id || '?')).join(' → ');
 
-// Asks once for each `key`: {answer, error, busy}; what comes too late for another key is dropped.
+// Asks once for each `key`: {answer, error, busy}. What nobody waits for any more is broken off: it
+// would keep others from one of the browser's few connections.
 export function useAnswer(key, load) {
     const [got, set] = useState({});
     useEffect(() => {
-        let wanted = true;
+        const leaving = new AbortController();
         if (key === null) {
             set({});
             return undefined;
         }
         set(before => ({...before, busy: true, error: ''}));
         const begun = performance.now();
-        load().then(
+        load(leaving.signal).then(
             answer => {
-                if (wanted) {
+                if (!leaving.signal.aborted) {
                     set({answer, busy: false, error: ''});
                     timed(String(key).split(' ')[0], performance.now() - begun);
                 }
             },
-            error => wanted && set({busy: false, error: error.message}));
-        return () => { wanted = false; };
+            error => leaving.signal.aborted || set({busy: false, error: error.message}));
+        return () => leaving.abort();
     }, [key]);
     return got;
 }
