@@ -70,31 +70,52 @@ static int take(struct pd_links *links, uint64_t to_us)
     return err;
 }
 
-/* A clock that was set back makes a sample of the future worthless. */
-static bool is_newest(const struct pd_links *links, uint64_t to_us)
+/* The end of the last whole period. */
+static uint64_t last_period_us(struct pd_links *links)
+{
+    uint64_t now_us = pd_links_now_us(links->controller);
+    uint64_t to_us = now_us - now_us % links->period_us;
+
+    return to_us < links->period_us ? links->period_us : to_us; /* time has just begun */
+}
+
+/* Of what was asked for or newer. A clock that was set back makes a sample of the future worthless.
+ */
+static bool is_newest(const struct pd_links *links, uint64_t to_us, uint64_t now_us)
 {
     return links->newest && links->newest->to_us >= to_us &&
-           links->newest->to_us <= to_us + links->period_us;
+           links->newest->to_us <= now_us + links->period_us;
+}
+
+/* With the lock held, which is let go meanwhile: until another has taken one, or by taking it. Who
+ * has waited long takes that of now: with as many ends as there are waiting each would ask again.
+ */
+static int take_or_wait(struct pd_links *links, uint64_t now_us, bool *ret_taken)
+{
+    int err = 0;
+
+    if (links->taking) {
+        pthread_cond_wait(&links->changed, &links->lock);
+    } else {
+        err = take(links, now_us);
+        *ret_taken |= !err;
+    }
+    return err;
 }
 
 int pd_links_newest(struct pd_links *links, struct pd_link_sample **ret_sample)
 {
-    uint64_t now_us = pd_links_now_us(links->controller);
-    uint64_t to_us = now_us - now_us % links->period_us;
+    uint64_t now_us = last_period_us(links), to_us = now_us;
     bool taken = false;
     int err = 0;
 
-    if (to_us < links->period_us) {
-        to_us = links->period_us; /* a world whose time has just begun */
-    }
     pthread_mutex_lock(&links->lock);
-    while (!is_newest(links, to_us) && !err) {
-        if (links->taking) {
-            pthread_cond_wait(&links->changed, &links->lock);
-        } else {
-            err = take(links, to_us);
-            taken = !err;
-        }
+    while (!is_newest(links, to_us, now_us) && !err) {
+        err = take_or_wait(links, now_us, &taken);
+        pthread_mutex_unlock(&links->lock);
+        now_us = last_period_us(links);
+        to_us = to_us < now_us ? to_us : now_us;
+        pthread_mutex_lock(&links->lock);
     }
     if (!err) {
         *ret_sample = pd_link_sample_hold(links->newest);
