@@ -140,7 +140,9 @@ static int read_parameter(struct wanted *wanted, const char *name, char *value,
         wanted->parameters[i] = strdup(value);
         return wanted->parameters[i] ? 0 : -ENOMEM;
     }
-    return pd_fail(error, -PD_E_UNKNOWN_KEY, "%s: unknown parameter", name);
+    pd_fail(error, -PD_E_UNKNOWN_KEY, "%s: unknown parameter", name);
+    pd_printable(error->text);
+    return -PD_E_UNKNOWN_KEY;
 }
 
 static int read_wanted(struct pd_call *call, struct wanted *wanted, struct pd_problem *problem)

@@ -147,6 +147,7 @@ int pd_links_read_wanted(struct pd_call *call, const char *allowed,
                   : pd_fail(error, -PD_E_UNKNOWN_KEY, "%s: unknown parameter", name);
     }
     if (err || more < 0) {
+        pd_printable(error->text); /* the name is a stranger's */
         return err ? err : more;
     }
     name[0] = '\0';
