@@ -50,13 +50,13 @@ def sources(_):
 
 def quick(options):
     fast = programs("integration-release", "release", "-LE", "slow|bed|patched")
-    return [build("release"), units("release", "-LE", "integration|browser"), fast, *sources(options)]
+    return [build("release"), units("release", "-LE", "integration"), fast, *sources(options)]
 
 
 def release(_):
     """the switch and FerretDB are built while other tests run; tests that lack them are skipped"""
     return [
-        build("release"), units("release", "-LE", "integration|browser"),
+        build("release"), units("release", "-LE", "integration"),
         programs("integration-release", "release", "-LE", "patched|mongodb"),
         Step("build-ovs", ["tools/ovs", "build"]),
         programs("integration-ovs", "release", "-L", "patched", after=["build-ovs"]),
@@ -67,7 +67,7 @@ def release(_):
 
 
 def asan(_):
-    return [build("asan"), units("asan", "-LE", "integration|structure|browser"),
+    return [build("asan"), units("asan", "-LE", "integration|structure"),
             programs("integration-asan", "asan", "-LE", "slow", after=["build-ovs"])]
 
 
@@ -106,7 +106,7 @@ def faults(_):
 
 
 def browser(_):
-    """the page of the map in Chromium: not a part of everything until it holds on a busy machine"""
+    """the page of the map in Chromium, alone"""
     return [build("release"), Tests("browser", "release", ["-L", "browser"], WAITS, WAITING)]
 
 
