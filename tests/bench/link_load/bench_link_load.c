@@ -39,7 +39,7 @@ static double cpu_ms(void)
 
 struct columns {
     FILE *path, *stime, *etime, *bytes, *pkts, *links;
-    const struct pd_path *seen[65536]; /* interned: a path is its pointer */
+    const struct pd_path *seen[1u << 18]; /* interned: a path is its pointer */
     uint32_t seen_len;
 };
 
@@ -94,11 +94,11 @@ static void put(FILE *file, const void *value, size_t len)
 /* Its number; the links of one that is new go out. */
 static uint32_t number_of(struct columns *columns, const struct pd_path *path)
 {
-    static uint32_t slots[1u << 18]; /* number + 1 */
-    uint32_t at = (uint32_t)((uintptr_t)path * UINT64_C(0x9e3779b97f4a7c15) >> 46);
+    static uint32_t slots[1u << 20]; /* number + 1 */
+    uint32_t at = (uint32_t)((uintptr_t)path * UINT64_C(0x9e3779b97f4a7c15) >> 44);
 
     while (slots[at] && columns->seen[slots[at] - 1] != path) {
-        at = (at + 1) % (1u << 18);
+        at = (at + 1) % (1u << 20);
     }
     if (slots[at]) {
         return slots[at] - 1;
