@@ -182,9 +182,10 @@ static int read_file(struct comparing *c, const char *file, struct pd_error *err
 
 /* ---- results ---- */
 
-static bool ends_at(void *context, const struct pd_flow_id *flow, uint32_t monitor)
+static bool ends_at(void *context, const struct pd_flow_id *flow, uint32_t from, uint32_t monitor)
 {
     const struct comparing *c = context;
+    (void)from;
     uint32_t tors[PD_HOMES_MAX];
     const uint32_t len =
         pd_topology_tors_of(c->meters.topology, &flow->dst, flow->ip_version, tors);

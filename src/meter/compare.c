@@ -19,14 +19,20 @@ const char *pd_meter_why_text(enum pd_meter_why why)
     return texts[why];
 }
 
-/* ---- order: clean ones by flow and epoch first, then dirty ones ---- */
+/* ---- order: clean ones by flow, stretch and epoch first, then dirty ones ---- */
 
-static int compare_keys(const struct pd_flow_id *a, uint64_t a_epoch, const struct pd_flow_id *b,
-                        uint64_t b_epoch)
+static int compare_stretches(const struct pd_meter_entry *a, const struct pd_meter_entry *b)
 {
-    const int order = memcmp(a, b, sizeof *a);
+    const int order = memcmp(&a->flow, &b->flow, sizeof a->flow);
 
-    return order ? order : (a_epoch > b_epoch) - (a_epoch < b_epoch);
+    return order ? order : (a->from > b->from) - (a->from < b->from);
+}
+
+static int compare_keys(const struct pd_meter_entry *a, const struct pd_meter_entry *b)
+{
+    const int order = compare_stretches(a, b);
+
+    return order ? order : (a->epoch > b->epoch) - (a->epoch < b->epoch);
 }
 
 static int by_flow(const void *a, const void *b)
@@ -36,15 +42,16 @@ static int by_flow(const void *a, const void *b)
     if (x->dirty != y->dirty) {
         return x->dirty - y->dirty;
     }
-    const int order = x->dirty ? 0 : compare_keys(&x->flow, x->epoch, &y->flow, y->epoch);
+    const int order = x->dirty ? 0 : compare_keys(x, y);
     return order ? order : (x->reading > y->reading) - (x->reading < y->reading);
 }
 
 static int strays_by_flow(const void *a, const void *b)
 {
     const struct pd_meter_stray *x = a, *y = b;
+    const int order = memcmp(&x->flow, &y->flow, sizeof x->flow);
 
-    return compare_keys(&x->flow, x->epoch, &y->flow, y->epoch);
+    return order ? order : (x->epoch > y->epoch) - (x->epoch < y->epoch);
 }
 
 /* By place: reading, epoch, row, bucket. */
@@ -70,7 +77,7 @@ struct comparer {
     const struct pd_meter_compare *compare;
     const struct pd_meter_entry **places; /* all entries by place */
     /* Of the flow at hand: its path in an epoch before. */
-    struct pd_flow_id flow;
+    const struct pd_meter_entry *stretch;
     bool seen;
     uint64_t filter;
 };
@@ -159,7 +166,8 @@ static enum pd_meter_why judge_missing(const struct comparer *c,
         const struct pd_meter_reading *meter = &c->all->readings[i];
 
         if (!meter->downstream ||
-            !c->compare->ends_at(c->compare->context, &result->flow, meter->monitor) ||
+            !c->compare->ends_at(c->compare->context, &result->flow, result->from,
+                                 meter->monitor) ||
             !has_epoch(c, i, result->epoch)) {
             continue;
         }
@@ -194,12 +202,15 @@ static void judge(const struct comparer *c, const struct side *sent, const struc
 static int compare_one(struct comparer *c, size_t first, size_t end)
 {
     const struct pd_meter_entry *entries = c->all->entries;
-    struct pd_meter_result result = {.flow = entries[first].flow, .epoch = entries[first].epoch};
+    struct pd_meter_result result = {
+        .flow = entries[first].flow, .epoch = entries[first].epoch, .from = entries[first].from};
     struct side sent = {.found = false}, received = {.found = false};
 
-    if (!pd_flow_id_equal(&c->flow, &result.flow)) {
-        c->flow = result.flow;
-        c->seen = false;
+    if (!c->stretch || compare_stretches(c->stretch, &entries[first])) {
+        c->stretch = &entries[first];
+        c->seen =
+            c->compare->seen_before &&
+            c->compare->seen_before(c->compare->context, &result.flow, result.from, &c->filter);
     }
     for (size_t i = first; i < end; i++) {
         const bool downstream = c->all->readings[entries[i].reading].downstream;
@@ -224,9 +235,8 @@ static int compare_all(struct comparer *c)
     int err = 0;
 
     for (size_t first = 0, end; first < len && !entries[first].dirty && !err; first = end) {
-        for (end = first + 1; end < len && !entries[end].dirty &&
-                              !compare_keys(&entries[end].flow, entries[end].epoch,
-                                            &entries[first].flow, entries[first].epoch);) {
+        for (end = first + 1;
+             end < len && !entries[end].dirty && !compare_keys(&entries[end], &entries[first]);) {
             end++;
         }
         err = compare_one(c, first, end);

@@ -16,6 +16,9 @@ struct pd_meter_entry {
     uint64_t epoch;
     uint32_t reading; /* index of the reading that it is of */
     uint32_t bucket;
+    /* ID of the monitor at which its stretch begins: upstream the monitor's own, downstream what
+     * the filter tells; 0 in all where a flow has one stretch, from end to end. */
+    uint32_t from;
     uint8_t row;
     bool dirty; /* then flow, filter and packets are nobody's */
     struct pd_flow_id flow;
@@ -57,16 +60,21 @@ const char *pd_meter_why_text(enum pd_meter_why why);
 struct pd_meter_result {
     struct pd_flow_id flow;
     uint64_t epoch, filter;
+    uint32_t from; /* as in entries */
     uint64_t sent, lost;
     bool more_received; /* than sent: duplicates; lost is 0 then */
     enum pd_meter_why why;
 };
 
 struct pd_meter_compare {
-    /* Whether a monitor stands at the end of the flow's path. */
-    bool (*ends_at)(void *context, const struct pd_flow_id *flow, uint32_t monitor);
-    /* One call for each flow and epoch that an upstream meter knows, in order of flow, then epoch.
-     * 0, or a negative error that ends it. */
+    /* Whether a monitor stands at the end of the flow's stretch that begins at `from`. */
+    bool (*ends_at)(void *context, const struct pd_flow_id *flow, uint32_t from, uint32_t monitor);
+    /* The filter of a flow that was seen on its stretch before these readings; false: it was not.
+     * NULL: nothing was. */
+    bool (*seen_before)(void *context, const struct pd_flow_id *flow, uint32_t from,
+                        uint64_t *ret_filter);
+    /* One call for each flow, stretch and epoch that an upstream meter knows, in this order. 0, or
+     * a negative error that ends it. */
     int (*result)(void *context, const struct pd_meter_result *result);
     void *context;
 };

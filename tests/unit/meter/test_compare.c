@@ -65,9 +65,10 @@ static void make_dirty(struct pd_meter_entry *entry)
                                      .dirty = true};
 }
 
-static bool ends_at(void *context, const struct pd_flow_id *flow, uint32_t monitor)
+static bool ends_at(void *context, const struct pd_flow_id *flow, uint32_t from, uint32_t monitor)
 {
     (void)context;
+    (void)from;
     (void)flow;
     return monitor == 3;
 }
@@ -196,6 +197,56 @@ static void what_disagrees_or_strays_counts_for_nothing(void **state)
     expect(&f, 2, PD_METER_STRAY, 0, 0);
 }
 
+/* The second stretch of the same flow begins where the first one ends. */
+static void stretches_of_a_flow_are_compared_apart(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    init(&f);
+    add(&f, UP, 1, 10, 100);
+    add(&f, DOWN, 1, 10, 90);
+    for (size_t i = 0; i < f.all.entries_len; i++) {
+        f.entries[i].from = 1;
+    }
+    add(&f, UP, 1, 10, 90);
+    add(&f, DOWN, 1, 10, 88);
+    for (size_t i = 4; i < f.all.entries_len; i++) {
+        f.entries[i].from = 2;
+    }
+    run(&f);
+    assert_int_equal(f.results_len, 2);
+    expect(&f, 0, PD_METER_MEASURED, 100, 10);
+    expect(&f, 1, PD_METER_MEASURED, 90, 2);
+    assert_int_equal(f.results[1].from, 2);
+}
+
+static bool was_seen(void *context, const struct pd_flow_id *flow, uint32_t from,
+                     uint64_t *ret_filter)
+{
+    (void)context;
+    (void)from;
+    *ret_filter = FILTER;
+    return flow->src_port == 1;
+}
+
+static void what_was_seen_before_the_readings_counts(void **state)
+{
+    struct fixture f;
+    const struct pd_meter_compare compare = {
+        .ends_at = ends_at, .seen_before = was_seen, .result = take, .context = &f};
+
+    (void)state;
+    init(&f);
+    add(&f, UP, 1, 11, 60);
+    add(&f, UP, 2, 11, 60);
+    add(&f, DOWN, 9, 11, 5);
+    assert_int_equal(pd_meter_compare(&f.all, &compare), 0);
+    assert_int_equal(f.results_len, 2);
+    expect(&f, 0, PD_METER_MEASURED, 60, 60);
+    expect(&f, 1, PD_METER_PATHLESS, 0, 0);
+}
+
 static void nothing_is_compared_to_nothing(void **state)
 {
     struct fixture f;
@@ -213,6 +264,8 @@ int main(void)
         cmocka_unit_test(a_dead_flow_is_lost_whole_where_its_path_is_known),
         cmocka_unit_test(what_collides_counts_for_nothing),
         cmocka_unit_test(what_disagrees_or_strays_counts_for_nothing),
+        cmocka_unit_test(stretches_of_a_flow_are_compared_apart),
+        cmocka_unit_test(what_was_seen_before_the_readings_counts),
         cmocka_unit_test(nothing_is_compared_to_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
