@@ -32,6 +32,12 @@ enum pd_switch_role {
     PD_ROLE_HOST
 };
 
+/* Of the highest layer of a regular shape. */
+static inline bool pd_role_is_top(enum pd_switch_role role)
+{
+    return role == PD_ROLE_CORE || role == PD_ROLE_INTERMEDIATE || role == PD_ROLE_SPINE;
+}
+
 #define PD_NONE         UINT32_MAX /* "no such index" */
 #define PD_HOMES_MAX    64         /* switches that a host may hang at */
 #define PD_TPID_DEFAULT 0x8100     /* of link tags */

@@ -121,8 +121,12 @@ static const struct pd_meter_entry *entry_at(const struct comparer *c,
 
 static bool has_epoch(const struct comparer *c, uint32_t reading, uint64_t epoch)
 {
+    const struct pd_meter_reading *meter = &c->all->readings[reading];
     size_t low = 0, high = c->all->entries_len;
 
+    if (meter->one_epoch && meter->epoch == epoch) {
+        return true;
+    }
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         const struct pd_meter_entry *at = c->places[middle];

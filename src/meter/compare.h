@@ -36,6 +36,9 @@ struct pd_meter_reading {
     bool downstream;
     uint8_t rows;
     uint32_t width;
+    /* It is of this epoch alone, also where nothing was counted; else of those of its entries. */
+    bool one_epoch;
+    uint64_t epoch;
 };
 
 struct pd_meter_readings {

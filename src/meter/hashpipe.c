@@ -6,42 +6,43 @@
 
 #include "meter/meter.h"
 
-_Static_assert(PD_HASHPIPE_STAGES <= PD_METER_ROWS_MAX, "each stage has a polynomial of its own");
+_Static_assert(PD_METER_PIPE_STAGES <= PD_METER_ROWS_MAX, "each stage has a polynomial of its own");
 
-static bool is_same(const struct pd_hashpipe_slot *slot, const struct pd_flow_id *flow,
+static bool is_same(const struct pd_meter_pipe_slot *slot, const struct pd_flow_id *flow,
                     uint64_t filter)
 {
     return slot->pkts && slot->filter == filter && pd_flow_id_equal(&slot->flow, flow);
 }
 
-void pd_hashpipe_add(struct pd_hashpipe *pipe, unsigned instance, const struct pd_flow_id *flow,
-                     uint64_t filter, uint64_t pkts)
+void pd_meter_pipe_add(struct pd_meter_pipe *pipe, unsigned instance, const struct pd_flow_id *flow,
+                       uint64_t filter, uint64_t pkts)
 {
-    struct pd_hashpipe_slot carried = {.flow = *flow, .filter = filter, .pkts = pkts};
+    struct pd_meter_pipe_slot carried = {.flow = *flow, .filter = filter, .pkts = pkts};
 
-    for (unsigned stage = 0; stage < PD_HASHPIPE_STAGES && carried.pkts; stage++) {
-        const uint32_t place = pd_meter_place(&carried.flow, stage, PD_HASHPIPE_SLOTS);
-        struct pd_hashpipe_slot *slot = &pipe->slots[instance][stage][place];
+    for (unsigned stage = 0; stage < PD_METER_PIPE_STAGES && carried.pkts; stage++) {
+        const uint32_t place = pd_meter_place(&carried.flow, stage, PD_METER_PIPE_SLOTS);
+        struct pd_meter_pipe_slot *slot = &pipe->slots[instance][stage][place];
 
         if (is_same(slot, &carried.flow, carried.filter)) {
             slot->pkts += carried.pkts;
             return;
         }
         if (!stage || slot->pkts < carried.pkts) {
-            const struct pd_hashpipe_slot displaced = *slot;
+            const struct pd_meter_pipe_slot displaced = *slot;
             *slot = carried;
             carried = displaced;
         }
     }
 }
 
-unsigned pd_hashpipe_read(const struct pd_hashpipe *pipe, unsigned instance,
-                          struct pd_hashpipe_slot ret_slots[PD_HASHPIPE_STAGES * PD_HASHPIPE_SLOTS])
+unsigned pd_meter_pipe_read(
+    const struct pd_meter_pipe *pipe, unsigned instance,
+    struct pd_meter_pipe_slot ret_slots[PD_METER_PIPE_STAGES * PD_METER_PIPE_SLOTS])
 {
-    const struct pd_hashpipe_slot *slots = &pipe->slots[instance][0][0];
+    const struct pd_meter_pipe_slot *slots = &pipe->slots[instance][0][0];
     unsigned len = 0;
 
-    for (unsigned i = 0; i < PD_HASHPIPE_STAGES * PD_HASHPIPE_SLOTS; i++) {
+    for (unsigned i = 0; i < PD_METER_PIPE_STAGES * PD_METER_PIPE_SLOTS; i++) {
         unsigned at = 0;
 
         while (at < len && !is_same(&ret_slots[at], &slots[i].flow, slots[i].filter)) {
@@ -56,7 +57,7 @@ unsigned pd_hashpipe_read(const struct pd_hashpipe *pipe, unsigned instance,
     return len;
 }
 
-void pd_hashpipe_clear(struct pd_hashpipe *pipe, unsigned instance)
+void pd_meter_pipe_clear(struct pd_meter_pipe *pipe, unsigned instance)
 {
     memset(pipe->slots[instance], 0, sizeof pipe->slots[instance]);
 }

@@ -18,28 +18,29 @@
  *
  * Thread safety: belongs to one thread. */
 
-#define PD_HASHPIPE_STAGES    3u
-#define PD_HASHPIPE_SLOTS     32u /* of a stage; a power of two */
-#define PD_HASHPIPE_INSTANCES 2u  /* odd and even epochs */
+#define PD_METER_PIPE_STAGES    3u
+#define PD_METER_PIPE_SLOTS     32u /* of a stage; a power of two */
+#define PD_METER_PIPE_INSTANCES 2u  /* odd and even epochs */
 
-struct pd_hashpipe_slot {
+struct pd_meter_pipe_slot {
     struct pd_flow_id flow;
     uint64_t filter;
     uint64_t pkts; /* 0: free */
 };
 
-struct pd_hashpipe {
-    struct pd_hashpipe_slot slots[PD_HASHPIPE_INSTANCES][PD_HASHPIPE_STAGES][PD_HASHPIPE_SLOTS];
+struct pd_meter_pipe {
+    struct pd_meter_pipe_slot slots[PD_METER_PIPE_INSTANCES][PD_METER_PIPE_STAGES]
+                                   [PD_METER_PIPE_SLOTS];
 };
 
-void pd_hashpipe_add(struct pd_hashpipe *pipe, unsigned instance, const struct pd_flow_id *flow,
-                     uint64_t filter, uint64_t pkts);
+void pd_meter_pipe_add(struct pd_meter_pipe *pipe, unsigned instance, const struct pd_flow_id *flow,
+                       uint64_t filter, uint64_t pkts);
 
 /* Flows with their filters, each once, in no order; *ret_slots has room for all of an instance.
  * Returns how many. */
-unsigned pd_hashpipe_read(
-    const struct pd_hashpipe *pipe, unsigned instance,
-    struct pd_hashpipe_slot ret_slots[PD_HASHPIPE_STAGES * PD_HASHPIPE_SLOTS]);
-void pd_hashpipe_clear(struct pd_hashpipe *pipe, unsigned instance);
+unsigned pd_meter_pipe_read(
+    const struct pd_meter_pipe *pipe, unsigned instance,
+    struct pd_meter_pipe_slot ret_slots[PD_METER_PIPE_STAGES * PD_METER_PIPE_SLOTS]);
+void pd_meter_pipe_clear(struct pd_meter_pipe *pipe, unsigned instance);
 
 #endif

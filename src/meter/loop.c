@@ -16,6 +16,7 @@ struct past {
     uint64_t sent, lost;
     uint32_t flows; /* 0: not measured */
     bool held;      /* not yet given */
+    bool counts;    /* its losses do */
     bool unread;
 };
 
@@ -295,20 +296,54 @@ static void sum_window(const struct pd_meter_loop *loop, uint32_t number, bool *
     }
 }
 
-/* Clean epochs are given at once, lossy ones with the first that makes losses count. */
-static void give(const struct pd_meter_loop *loop, uint32_t number)
+/* Nothing arrived in the newest two epochs in which something was sent, and no single packet alone:
+ * a flow that is left with one packet may lose it again to a full queue. */
+static bool is_dead(const struct pd_meter_loop *loop, uint32_t number)
+{
+    uint32_t dead = 0;
+    uint64_t lost = 0;
+
+    for (uint32_t e = 0; e < loop->settings.epochs && e <= loop->epoch; e++) {
+        const struct past *past = past_at(loop, number, loop->epoch - e);
+
+        if (past->flows && past->lost < past->sent) {
+            break;
+        }
+        dead += past->flows > 0;
+        lost += past->lost;
+    }
+    return dead >= 2 && lost > 2;
+}
+
+static void give_epoch(struct pd_meter_segment *segment, struct past *past)
+{
+    segment->given_sent += past->sent;
+    segment->given_lost += past->lost;
+    past->held = false;
+}
+
+/* What can be given at once is; an epoch that was held goes when it leaves the window, so that each
+ * is given at a time of its own. */
+static void give(const struct pd_meter_loop *loop, uint32_t number, bool dead)
 {
     struct pd_meter_segment *segment = &loop->segments[number];
+    struct past *now = past_at(loop, number, loop->epoch);
+    struct past *oldest = past_at(loop, number, loop->epoch + 1);
 
     segment->given_sent = segment->given_lost = 0;
-    for (uint32_t e = 0; e < loop->settings.epochs; e++) {
+    for (uint32_t e = 0; e < loop->settings.epochs && segment->loses; e++) {
         struct past *past = past_at(loop, number, e);
 
-        if (past->held && (!past->lost || segment->loses)) {
-            segment->given_sent += past->sent;
-            segment->given_lost += past->lost;
-            past->held = false;
+        past->counts = true;
+        if (dead && past->held && past->lost == past->sent) {
+            give_epoch(segment, past);
         }
+    }
+    if (now->held && (!now->lost || now->counts)) {
+        give_epoch(segment, now);
+    }
+    if (oldest->held && oldest->counts) {
+        give_epoch(segment, oldest);
     }
 }
 
@@ -324,12 +359,14 @@ static void end_segment(struct pd_meter_loop *loop, uint32_t number)
     now->held = now->flows > 0;
     sum_window(loop, number, &fed);
     segment->flows = now->flows ? now->flows : segment->flows;
-    segment->loses = segment->lossy && (segment->lossy >= loop->settings.epochs_min ||
-                                        segment->lossy == segment->epochs);
+    const bool dead = is_dead(loop, number);
+    segment->loses = segment->lossy >= loop->settings.epochs_min || dead ||
+                     (past_at(loop, number, loop->epoch + 1)->held && segment->lossy > 1 &&
+                      segment->lossy == segment->epochs);
     segment->state = now->unread || !segment->epochs ? PD_METER_SEGMENT_UNKNOWN
                      : fed                           ? PD_METER_SEGMENT_MEASURED
                                                      : PD_METER_SEGMENT_STARVED;
-    give(loop, number);
+    give(loop, number, dead);
 }
 
 /* The epoch that comes takes the place of the oldest one. */

@@ -16,9 +16,11 @@
  * first, each with more than eta packets. A rule goes when its flow sent nothing for `epochs`
  * epochs, or was seen on another segment.
  *
- * Losses of a segment count when it lost packets in `epochs_min` of its last `epochs` epochs, or in
- * each of those in which it was measured; until then its lossy epochs are held back. Those that
- * leave the window held are transient: counted, and given to nobody.
+ * Losses of a segment count when it lost packets in `epochs_min` of its last `epochs` epochs; or,
+ * at the end of these, in each of at least two in which it was measured. Until then its lossy
+ * epochs are held back; they are given when they leave the window, each at a time of its own, or
+ * are transient then: counted, and given to nobody. Two epochs on end in which nothing arrived
+ * count at once: a full queue drops some packets, and never all.
  *
  * Thread safety: a loop belongs to one thread. */
 

@@ -280,6 +280,25 @@ static double queue_loss(const struct level *level, const struct pd_sim_flow *fl
     return loss < LOSS_MAX ? loss : LOSS_MAX;
 }
 
+/* What the route's links lose behind the queue that dropped `full` of them. */
+static uint64_t lose(struct level *level, const struct pd_sim_flow *flow,
+                     struct pd_sim_route *route, uint64_t sent, uint64_t full)
+{
+    struct pd_sim_world *world = level->world;
+    struct pd_sim_net_losses *losses = pd_sim_meters_losses(world->meters);
+    uint64_t lost =
+        pd_sim_net_lose(&world->net, &route->route, &flow->id, sent - full, &world->random, losses);
+    if (!losses || !sent) {
+        return lost;
+    }
+    for (uint32_t i = 0; i < route->route.links_len; i++) {
+        losses->at[i] += route->route.links[i] == state_of(flow)->full ? full : 0;
+    }
+    pd_sim_meters_carry(world->meters, &flow->id, &route->route, sent,
+                        (uint64_t)(level->now_s * 1e9));
+    return lost;
+}
+
 /* Sends whole packets over one route. */
 static void send_over(struct level *level, struct pd_sim_flow *flow, struct pd_sim_route *route,
                       double pkts, double dropped_by_queue)
@@ -289,8 +308,7 @@ static void send_over(struct level *level, struct pd_sim_flow *flow, struct pd_s
     uint64_t sent = (uint64_t)route->carry;
     route->carry -= (double)sent;
     uint64_t full = pd_sim_random_binomial(&world->random, sent, dropped_by_queue);
-    uint64_t lost =
-        pd_sim_net_lose(&world->net, &route->route, &flow->id, sent - full, &world->random);
+    uint64_t lost = lose(level, flow, route, sent, full);
     route->pkts += sent - full - lost;
     flow->retransmissions += full + lost;
     flow->acked_pkts += sent - full - lost;
@@ -301,6 +319,27 @@ static void send_over(struct level *level, struct pd_sim_flow *flow, struct pd_s
     world->totals.lost_queue += full;
     world->totals.lost_fault += lost;
     world->totals.packet_hops += sent * route->route.path.len;
+}
+
+/* On a route that lets nothing through its first packet is lost, too. */
+static void lose_a_try(struct level *level, const struct pd_sim_flow *flow)
+{
+    struct pd_sim_world *world = level->world;
+    const struct pd_sim_net_route *route = &flow->routes[0].route;
+    struct pd_sim_net_losses *losses = pd_sim_meters_losses(world->meters);
+    struct pd_sim_net_route link = {.links_len = 1};
+    uint32_t dead = 0;
+
+    for (; losses && dead + 1 < route->links_len; dead++) {
+        link.links[0] = route->links[dead];
+        if (pd_sim_net_rate(&world->net, &link, &flow->id) >= 1) {
+            break;
+        }
+    }
+    if (losses) {
+        losses->at[dead] = 1;
+        pd_sim_meters_carry(world->meters, &flow->id, route, 1, (uint64_t)(level->now_s * 1e9));
+    }
 }
 
 static void try_again(struct level *level, struct pd_sim_flow *flow)
@@ -316,6 +355,7 @@ static void try_again(struct level *level, struct pd_sim_flow *flow)
     }
     level->world->totals.lost_fault++;
     level->world->totals.packet_hops++;
+    lose_a_try(level, flow);
     state->retry_s = level->now_s + exp2(state->tries - 1);
     flow->live = state->tries <= TRIES_MAX;
 }
@@ -369,6 +409,10 @@ static int advance(void *context, double until_s)
             }
         }
         level->now_s += STEP_S;
+        err = pd_sim_meters_until(level->world->meters, (uint64_t)(level->now_s * 1e9));
+        if (err) {
+            return err;
+        }
     }
     return 0;
 }

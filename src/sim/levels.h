@@ -4,6 +4,7 @@
 #define PD_SIM_LEVELS_H
 
 #include "sim/flows.h"
+#include "sim/meters.h"
 #include "sim/net.h"
 #include "sim/sim.h"
 
@@ -15,6 +16,7 @@ struct pd_sim_world {
     struct pd_sim_random random;
     struct pd_sim_flows flows;
     struct pd_sim_totals totals;
+    struct pd_sim_meters *meters; /* NULL: there are none */
 };
 
 struct pd_sim_level_ops {

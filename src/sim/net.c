@@ -265,15 +265,42 @@ static double plain_rate(const struct pd_sim_net *net, const struct pd_sim_net_r
     return 1 - passes;
 }
 
+/* Link by link: what the first of those that are left took, given that one of them did. */
+static void tell_links(const struct pd_sim_net *net, const struct pd_sim_net_route *route,
+                       uint64_t lost, struct pd_sim_net_losses *losses)
+{
+    double weights[PD_ROUTE_LINKS_MAX], sum = 0, passes = 1;
+    for (uint32_t i = 0; i < route->links_len; i++) {
+        weights[i] = passes * net->loss[route->links[i]];
+        passes *= 1 - net->loss[route->links[i]];
+        sum += weights[i];
+    }
+    for (uint32_t i = 0; i < route->links_len && lost; i++) {
+        double share = i + 1 < route->links_len && weights[i] < sum ? weights[i] / sum : 1;
+        uint64_t here = weights[i] > 0 ? pd_sim_random_binomial(&losses->random, lost, share) : 0;
+        losses->at[i] += here;
+        lost -= here;
+        sum -= weights[i];
+    }
+}
+
 uint64_t pd_sim_net_lose(struct pd_sim_net *net, const struct pd_sim_net_route *route,
-                         const struct pd_flow_id *flow, uint64_t pkts, struct pd_sim_random *random)
+                         const struct pd_flow_id *flow, uint64_t pkts, struct pd_sim_random *random,
+                         struct pd_sim_net_losses *losses)
 {
     uint64_t lost = pd_sim_random_binomial(random, pkts, plain_rate(net, route));
+    if (losses) {
+        tell_links(net, route, lost, losses);
+    }
     for (size_t s = 0; s < net->specials_len; s++) {
         for (uint32_t i = 0; i < route->links_len; i++) {
             uint32_t place = place_of(net->specials[s].fault, route->links[i], flow);
             for (uint64_t left = place == PD_NONE ? 0 : pkts - lost; left; left--) {
-                lost += take_one(&net->specials[s], place, random);
+                bool takes = take_one(&net->specials[s], place, random);
+                lost += takes;
+                if (losses) {
+                    losses->at[i] += takes;
+                }
             }
         }
     }

@@ -60,10 +60,17 @@ int pd_sim_net_faults(struct pd_sim_net *net, const struct pd_sim_scenario *scen
 double pd_sim_net_rate(const struct pd_sim_net *net, const struct pd_sim_net_route *route,
                        const struct pd_flow_id *flow);
 
-/* How many of so many packets they take. A burst takes packets of one flow in a row. */
+/* Which links of a route lost them; told by random numbers of its own. */
+struct pd_sim_net_losses {
+    uint64_t at[PD_ROUTE_LINKS_MAX];
+    struct pd_sim_random random;
+};
+
+/* How many of so many packets they take. A burst takes packets of one flow in a row. *losses: by
+ * link of the route; NULL: nobody asks. */
 uint64_t pd_sim_net_lose(struct pd_sim_net *net, const struct pd_sim_net_route *route,
-                         const struct pd_flow_id *flow, uint64_t pkts,
-                         struct pd_sim_random *random);
+                         const struct pd_flow_id *flow, uint64_t pkts, struct pd_sim_random *random,
+                         struct pd_sim_net_losses *losses);
 
 /* Whether they take one packet on a link. */
 bool pd_sim_net_drops(struct pd_sim_net *net, uint32_t link, const struct pd_flow_id *flow,

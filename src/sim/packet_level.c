@@ -35,6 +35,7 @@ struct packet {
     uint32_t sent_us; /* by its sender */
     uint16_t hop;
     uint16_t route;
+    uint8_t mark; /* of meters */
 };
 enum { ACK = UINT16_MAX };
 
@@ -191,7 +192,11 @@ static void arrive(struct level *level, uint32_t number)
         route->pkts++;
         packet->hop = ACK;
         post(level, number, packet->at_ns + (uint64_t)route->route.links_len * HOP_NS);
-    } else if (!pass_port(level, number, route->route.links[packet->hop])) {
+        return;
+    }
+    pd_sim_meters_pass(level->world->meters, &flow->id, &route->route, packet->hop - 1U, 1,
+                       packet->at_ns, &packet->mark);
+    if (!pass_port(level, number, route->route.links[packet->hop])) {
         drop(level, number);
     }
 }
@@ -297,6 +302,7 @@ static int advance(void *context, double until_s)
     uint64_t until_ns = (uint64_t)(until_s * NS), step = UINT64_C(1) << BUCKET_BITS;
     while (level->now_ns < until_ns) {
         int err = level->now_ns >= level->tick_ns ? tick(level) : 0;
+        err = err ? err : pd_sim_meters_until(level->world->meters, level->now_ns);
         if (err || level->full) {
             return -ENOMEM;
         }

@@ -3,6 +3,7 @@
 #include "sim/scenario.h"
 
 #include "sim/epoch.h"
+#include "sim/meters.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -140,7 +141,8 @@ static int read_probes(struct reader *reader)
 static double least_load(const struct reader *reader)
 {
     return json_array_size(json_object_get(reader->root, "flows")) ||
-                   json_object_get(reader->root, "probes")
+                   json_object_get(reader->root, "probes") ||
+                   json_object_get(reader->root, "meters")
                ? 0
                : 0.001;
 }
@@ -169,7 +171,8 @@ static int read_numbers(struct reader *reader)
         err = read_spray(reader);
     }
     err = err ? err : read_level(reader);
-    return err ? err : read_probes(reader);
+    err = err ? err : read_probes(reader);
+    return err ? err : pd_sim_meters_read(reader->root, s, reader->error);
 }
 
 /* ---- topology and sizes */
@@ -437,27 +440,12 @@ void pd_sim_scenario_done(struct pd_sim_scenario *scenario)
 
 static int read_all(struct reader *reader)
 {
-    static const char *const names[] = {"topology",
-                                        "link_mbps",
-                                        "load",
-                                        "duration_s",
-                                        "flow_sizes",
-                                        "spray",
-                                        "faults",
-                                        "level",
-                                        "period_ms",
-                                        "alarm_retransmissions",
-                                        "buffer_pkts",
-                                        "flows",
-                                        "epochs",
-                                        "epoch_s",
-                                        "flows_per_host",
-                                        "pkts_per_flow",
-                                        "noise",
-                                        "random_faults",
-                                        "traffic",
-                                        "probes",
-                                        NULL};
+    static const char *const names[] = {
+        "topology",      "link_mbps", "load",          "duration_s", "flow_sizes",
+        "spray",         "faults",    "level",         "period_ms",  "alarm_retransmissions",
+        "buffer_pkts",   "flows",     "epochs",        "epoch_s",    "flows_per_host",
+        "pkts_per_flow", "noise",     "random_faults", "traffic",    "probes",
+        "meters",        NULL};
     if (!json_is_object(reader->root)) {
         return pd_fail(reader->error, -PD_E_SYNTAX, "expected an object");
     }

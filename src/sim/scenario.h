@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "meter/loop.h"
 #include "sim/faults.h"
 #include "sim/sizes.h"
 #include "topology/topology.h"
@@ -31,6 +32,14 @@ struct pd_sim_epochs {
     uint32_t heavy;   /* so many of them lose 10 to 100 % */
     double hot_share; /* of all flows, to the first hot_racks racks */
     uint32_t hot_racks;
+};
+
+/* Meters at switches; epoch_ms 0: there are none. */
+struct pd_sim_meters_settings {
+    uint32_t epoch_ms;
+    uint32_t rows, width; /* of a sketch */
+    bool top;             /* at the top switches, too, not at ToRs alone */
+    struct pd_meter_loop_settings loop;
 };
 
 /* A flow that the scenario asks for, beside those that hosts start by themselves. */
@@ -59,6 +68,7 @@ struct pd_sim_scenario {
     bool spray;
     double probe_rate_hz; /* of each path; 0: there are none */
     uint32_t probe_max_hops;
+    struct pd_sim_meters_settings meters;
 };
 
 /* `file` names the place that files of the scenario are relative to. 0, or an error with its place:

@@ -27,6 +27,7 @@ static void run_done(struct run *run)
         run->ops->free(run->level);
     }
     pd_sim_probes_free(run->probes);
+    pd_sim_meters_free(run->world.meters);
     pd_sim_flows_done(&run->world.flows);
     pd_sim_net_done(&run->world.net);
     free(run->ways);
@@ -40,6 +41,7 @@ static int run_init(struct run *run, const struct pd_sim_scenario *scenario, uin
     *run = (struct run){.ops = scenario->level == PD_SIM_PACKETS ? &pd_sim_packet_level
                                                                  : &pd_sim_flow_level};
     run->world.scenario = scenario;
+    run->world.meters = NULL;
     run->world.random.state = seed;
     int err = pd_sim_net_init(scenario->topology, &run->world.net, error);
     if (err) {
@@ -50,6 +52,7 @@ static int run_init(struct run *run, const struct pd_sim_scenario *scenario, uin
     if (!err) {
         err = run->ops->new (&run->world, &run->level);
     }
+    err = err ? err : pd_sim_meters_new(scenario, seed, &run->world.meters);
     return err ? pd_fail(error, err, "no memory")
                : pd_sim_probes_new(scenario, seed, &run->probes, error);
 }
@@ -158,10 +161,11 @@ static int end_period(struct run *run, double from_s, pd_sim_visit *visit, void 
     struct pd_sim_period period = {.from_us = (uint64_t)(from_s * 1e6),
                                    .to_us = (uint64_t)(totals->now_s * 1e6),
                                    .totals = totals};
-    const struct pd_evidence_row *probed = NULL;
-    size_t ways_len = 0, len = 0, probed_len = 0;
+    const struct pd_evidence_row *probed = NULL, *metered = NULL;
+    size_t ways_len = 0, len = 0, probed_len = 0, metered_len = 0;
     int err = run->probes ? pd_sim_probes_rows(run->probes, &probed, &probed_len, &period.anew) : 0;
-    if (err || reserve(run, probed_len)) {
+    err = err ? err : pd_sim_meters_rows(run->world.meters, &metered, &metered_len);
+    if (err || reserve(run, probed_len + metered_len)) {
         return -ENOMEM;
     }
     for (uint32_t i = 0; i < flows->order_len; i++) {
@@ -184,9 +188,12 @@ static int end_period(struct run *run, double from_s, pd_sim_visit *visit, void 
     period.flows = run->rows;
     period.senders = run->senders;
     period.flows_len = len;
-    period.rows_len = len + probed_len;
+    period.rows_len = len + probed_len + metered_len;
     if (probed_len) {
         memcpy(run->rows + len, probed, probed_len * sizeof *probed);
+    }
+    if (metered_len) {
+        memcpy(run->rows + len + probed_len, metered, metered_len * sizeof *metered);
     }
     err = visit(context, &period);
     pd_sim_flows_sweep(flows);

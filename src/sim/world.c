@@ -383,10 +383,11 @@ static int observe(void *context, uint64_t from_us, uint64_t to_us, unsigned wan
     const struct pd_evidence_sink teed = {&tee, write_and_give};
     struct choice choice = {world->evidence ? &teed : given, wanted};
     const struct pd_evidence_sink chosen = {&choice, give_chosen}, *sink = &chosen;
-    unsigned probes = world->scenario->probe_rate_hz > 0 ? PD_APP_PROBES : 0;
+    unsigned counted = (world->scenario->probe_rate_hz > 0 ? PD_APP_PROBES : 0) |
+                       (world->scenario->meters.epoch_ms ? PD_APP_METERS : 0);
     int err = 0;
 
-    pd_app_lacks_evidence(wanted, PD_APP_FLOWS | PD_APP_EACH_FLOW | probes, report);
+    pd_app_lacks_evidence(wanted, PD_APP_FLOWS | PD_APP_EACH_FLOW | counted, report);
     if (from_us < now->from_us) {
         err = pd_sim_history_visit(&world->history, from_us, to_us, now->from_us, sink, report);
     }

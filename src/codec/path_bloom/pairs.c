@@ -240,7 +240,7 @@ static uint32_t filter_of(const struct pd_path_bloom_pairs *pairs, size_t path,
     uint32_t held = masks[switches[0]];
 
     for (unsigned n = 1; n < len; n++) {
-        if (bloom->options.top && pd_path_bloom_is_top(&all[switches[n]])) {
+        if (bloom->options.top && pd_role_is_top(all[switches[n]].role)) {
             held = 0;
         } else if (bloom->options.order) {
             held = held << 1 | held >> (bits - 1);

@@ -46,7 +46,7 @@ static uint32_t turn(const struct pd_path_bloom_options *options, uint32_t held)
 
 static bool begins(const struct pd_path_bloom *bloom, uint32_t sw)
 {
-    return bloom->options.top && pd_path_bloom_is_top(&bloom->head.topology->switches[sw]);
+    return bloom->options.top && pd_role_is_top(bloom->head.topology->switches[sw].role);
 }
 
 uint32_t pd_path_bloom_write(const struct pd_path_bloom *bloom, uint32_t held, uint32_t sw,

@@ -89,7 +89,7 @@ int pd_path_bloom_rows(const struct pd_codec *codec, uint32_t sw, enum pd_depth 
     (void)depth;
     rows->carrier = carriers[bloom->options.carrier];
     rows->turn_bits = bloom->options.order ? bloom->options.bits : 0;
-    row.action = bloom->options.top && pd_path_bloom_is_top(entry) ? PD_ROW_BEGIN : PD_ROW_ADD;
+    row.action = bloom->options.top && pd_role_is_top(entry->role) ? PD_ROW_BEGIN : PD_ROW_ADD;
     if (pd_topology_switch_has_rack(entry)) {
         err = add_tor(bloom, sw, row, rows);
         row.action = PD_ROW_BEGIN;

@@ -5,13 +5,6 @@
 
 #include "codec/path_bloom/path_bloom.h"
 
-/* A switch of the highest layer of a regular shape. */
-static inline bool pd_path_bloom_is_top(const struct pd_switch *sw)
-{
-    return sw->role == PD_ROLE_CORE || sw->role == PD_ROLE_INTERMEDIATE ||
-           sw->role == PD_ROLE_SPINE;
-}
-
 /* As pd_codec_ops.rows. */
 int pd_path_bloom_rows(const struct pd_codec *codec, uint32_t sw, enum pd_depth depth,
                        struct pd_codec_rows *rows);

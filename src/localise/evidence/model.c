@@ -180,6 +180,14 @@ static int take_blind(struct pd_evidence_model *model, double lost, size_t len)
     return err;
 }
 
+/* Full queues drop packets in bursts, but never all of them: what was counted and lost whole tells
+ * of no burst, and stays out of the sums by periods. */
+static bool is_lost_whole(const struct pd_localise_row *row)
+{
+    return row->row->kind == PD_EVIDENCE_PATH && row->row->ways->origin == PD_EVIDENCE_FROM_METER &&
+           row->row->lost >= row->row->pkts;
+}
+
 /* What meters counted is of many flows: each loss counts as a row of its own. */
 static int take_lost(struct pd_evidence_model *model, const struct pd_localise_row *row,
                      double sent, double lost, size_t len)
@@ -198,8 +206,10 @@ static int take_lost(struct pd_evidence_model *model, const struct pd_localise_r
         const struct pd_localise_member *member = &model->members[i];
         model->crossed[member->id] += lost * member->weight;
         model->hurt[member->id] += rows * member->weight;
-        model->now_lost[member->id] += lost * member->weight;
-        model->now_hurt[member->id] += rows * member->weight;
+        if (!is_lost_whole(row)) {
+            model->now_lost[member->id] += lost * member->weight;
+            model->now_hurt[member->id] += rows * member->weight;
+        }
     }
     model->lost += err ? 0 : lost;
     return err;
@@ -217,7 +227,7 @@ int pd_evidence_model_take(struct pd_evidence_model *model, const struct pd_loca
     for (size_t i = 0; i < len; i++) {
         const struct pd_localise_member *member = &model->members[i];
         model->passed[member->id] += (sent - lost) * member->weight;
-        model->now_sent[member->id] += sent * member->weight;
+        model->now_sent[member->id] += is_lost_whole(row) ? 0 : sent * member->weight;
     }
     return lost > 0 ? take_lost(model, row, sent, lost, spread_evenly(model, row, len)) : 0;
 }

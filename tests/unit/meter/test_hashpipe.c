@@ -11,7 +11,7 @@
 #include "meter/hashpipe.h"
 #include "tests/shared/random.h"
 
-enum { FLOWS = 400, LARGE = 8, SLOTS = PD_HASHPIPE_STAGES * PD_HASHPIPE_SLOTS };
+enum { FLOWS = 400, LARGE = 8, SLOTS = PD_METER_PIPE_STAGES * PD_METER_PIPE_SLOTS };
 
 static struct pd_flow_id flow_of(unsigned n)
 {
@@ -21,13 +21,13 @@ static struct pd_flow_id flow_of(unsigned n)
 
 static void large_flows_stand_and_no_count_is_too_high(void **state)
 {
-    static struct pd_hashpipe pipe;
-    struct pd_hashpipe_slot slots[SLOTS];
+    static struct pd_meter_pipe pipe;
+    struct pd_meter_pipe_slot slots[SLOTS];
     uint64_t random = test_seed(), sent[FLOWS] = {0};
     unsigned large = 0;
 
     (void)state;
-    pd_hashpipe_clear(&pipe, 1);
+    pd_meter_pipe_clear(&pipe, 1);
     for (unsigned i = 0; i < 40000; i++) {
         const uint64_t drawn = pd_splitmix64(&random);
         const unsigned n = drawn & 1 ? (unsigned)(drawn >> 8) % LARGE
@@ -35,9 +35,9 @@ static void large_flows_stand_and_no_count_is_too_high(void **state)
         const struct pd_flow_id flow = flow_of(n);
 
         sent[n]++;
-        pd_hashpipe_add(&pipe, 1, &flow, n, 1);
+        pd_meter_pipe_add(&pipe, 1, &flow, n, 1);
     }
-    const unsigned len = pd_hashpipe_read(&pipe, 1, slots);
+    const unsigned len = pd_meter_pipe_read(&pipe, 1, slots);
     assert_in_range(len, LARGE, SLOTS);
     for (unsigned i = 0; i < len; i++) {
         assert_int_equal(slots[i].flow.src_port, slots[i].filter);
@@ -45,24 +45,24 @@ static void large_flows_stand_and_no_count_is_too_high(void **state)
         large += slots[i].filter < LARGE && 2 * slots[i].pkts > sent[slots[i].filter];
     }
     assert_int_equal(large, LARGE);
-    assert_int_equal(pd_hashpipe_read(&pipe, 0, slots), 0);
+    assert_int_equal(pd_meter_pipe_read(&pipe, 0, slots), 0);
 }
 
 static void a_flow_on_two_paths_is_two(void **state)
 {
-    static struct pd_hashpipe pipe;
-    struct pd_hashpipe_slot slots[SLOTS];
+    static struct pd_meter_pipe pipe;
+    struct pd_meter_pipe_slot slots[SLOTS];
     const struct pd_flow_id flow = flow_of(1);
 
     (void)state;
     for (unsigned i = 0; i < 10; i++) {
-        pd_hashpipe_add(&pipe, 0, &flow, 5 + i % 2, 3);
+        pd_meter_pipe_add(&pipe, 0, &flow, 5 + i % 2, 3);
     }
-    assert_int_equal(pd_hashpipe_read(&pipe, 0, slots), 2);
+    assert_int_equal(pd_meter_pipe_read(&pipe, 0, slots), 2);
     assert_int_equal(slots[0].pkts, 15);
     assert_int_equal(slots[1].pkts, 15);
-    pd_hashpipe_clear(&pipe, 0);
-    assert_int_equal(pd_hashpipe_read(&pipe, 0, slots), 0);
+    pd_meter_pipe_clear(&pipe, 0);
+    assert_int_equal(pd_meter_pipe_read(&pipe, 0, slots), 0);
 }
 
 int main(void)

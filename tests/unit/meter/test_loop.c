@@ -167,8 +167,8 @@ static void losses_count_when_they_come_again(void **state)
     measure(loop, 1, 200, 5);
     end(loop);
     assert_true(segment->loses);
-    assert_int_equal(segment->given_sent, 600);
-    assert_int_equal(segment->given_lost, 15);
+    assert_int_equal(segment->given_sent, 200);
+    assert_int_equal(segment->given_lost, 5);
     for (unsigned e = 0; e < 20; e++) {
         measure(loop, 1, 200, 0);
         end(loop);
@@ -176,8 +176,8 @@ static void losses_count_when_they_come_again(void **state)
         given_lost += segment->given_lost;
     }
     assert_false(segment->loses);
-    assert_int_equal(given_sent, 4000);
-    assert_int_equal(given_lost, 0);
+    assert_int_equal(given_sent, 4400); /* with those that were held */
+    assert_int_equal(given_lost, 10);
     measure(loop, 1, 200, 7); /* alone */
     for (unsigned e = 0; e < 11; e++) {
         end(loop);
@@ -187,15 +187,36 @@ static void losses_count_when_they_come_again(void **state)
     pd_meter_loop_free(loop);
 }
 
-static void a_segment_that_always_loses_counts_at_once(void **state)
+static void a_segment_that_always_loses_or_loses_all_counts_at_once(void **state)
 {
     struct pd_meter_loop *loop = loop_with(small());
+    const struct pd_meter_segment *segment = pd_meter_loop_segment(loop, 0);
 
     (void)state;
-    measure(loop, 1, 200, 200);
+    for (unsigned e = 0; e < 2; e++) {
+        measure(loop, 1, 200, 2);
+        end(loop);
+    }
+    for (unsigned e = 2; e < 10; e++) {
+        assert_false(segment->loses);
+        end(loop);
+    }
+    assert_true(segment->loses);
+    assert_int_equal(segment->given_lost, 2);
     end(loop);
-    assert_true(pd_meter_loop_segment(loop, 0)->loses);
-    assert_int_equal(pd_meter_loop_segment(loop, 0)->given_lost, 200);
+    assert_int_equal(segment->given_lost, 2);
+    for (unsigned e = 0; e < 10; e++) {
+        measure(loop, 1, 200, 0);
+        end(loop);
+    }
+    measure(loop, 1, 3, 3);
+    end(loop);
+    assert_false(segment->loses);
+    end(loop); /* nothing was sent */
+    measure(loop, 1, 2, 2);
+    end(loop);
+    assert_true(segment->loses);
+    assert_int_equal(segment->given_lost, 5);
     pd_meter_loop_free(loop);
 }
 
@@ -222,7 +243,7 @@ int main(void)
         cmocka_unit_test(rules_of_flows_that_ended_or_moved_go),
         cmocka_unit_test(a_full_table_is_said),
         cmocka_unit_test(losses_count_when_they_come_again),
-        cmocka_unit_test(a_segment_that_always_loses_counts_at_once),
+        cmocka_unit_test(a_segment_that_always_loses_or_loses_all_counts_at_once),
         cmocka_unit_test(a_monitor_that_missed_an_epoch_makes_no_loss),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
