@@ -4,11 +4,10 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/digests_watch.h"
 #include "base/clock.h"
 #include "base/grow.h"
 #include "codec/pint/encode.h"
@@ -18,12 +17,9 @@
 #include "packet/sample.h"
 #include "telemetry/column.h"
 
-#define BUCKETS     65536 /* a power of 2 */
-#define FORGET_NS   (120 * PD_NS_PER_S)
-#define SWEEP_STEPS 4 /* buckets looked at for each record that leaves */
-/* Digests of a wrong plan are noise: 8 bits fit a known path once in 256 packets. */
-#define WATCH_NS     (PD_NS_PER_S / 2)
-#define MISFITS_MIN  8
+#define BUCKETS      65536 /* a power of 2 */
+#define FORGET_NS    (120 * PD_NS_PER_S)
+#define SWEEP_STEPS  4                   /* buckets looked at for each record that leaves */
 #define COUNTS_BYTES ((size_t)256 << 20) /* what hops measured, of all flows */
 #define CHUNK_HEADER 6                   /* of further columns: kind, length */
 
@@ -43,21 +39,27 @@ struct flow {
     struct part parts[PD_PINT_RECORDS_MAX];
 };
 
+/* A frame's, until there are several. */
+struct sample {
+    struct pd_flow_id id;
+    uint64_t time_ns;
+    uint32_t packet_id, hops, ip_bytes;
+    uint16_t digest;
+};
+
 struct pd_digests {
     struct pd_topology *topology;
     struct pd_pint_plan *plan;              /* NULL: none yet */
     _Atomic(struct pd_pint_plan *) offered; /* exchanged: the plan's bytes come with it */
     _Atomic uint64_t aside_until_ns;        /* monotonic; 0: no plan settles. Relaxed */
-    struct watch {
-        uint64_t from_ns; /* time of its first packet */
-        uint64_t fitting, misfits;
-    } watch; /* of the span of time at hand */
+    struct pd_digests_watch watch;
     struct pd_pint_receiver *receiver;
     struct pd_agent_counters *counters;
-    struct pd_alarms *alarms; /* NULL: nobody is told */
     struct pd_intake_tap tap;
     const struct pd_intake_tap *next;
     atomic_bool wanted;
+    struct sample samples[PD_PINT_DRAWS_MAX];
+    unsigned samples_len;
     struct flow *buckets[BUCKETS];
     uint64_t flows_len, flows_max;
     uint64_t newest_ns;
@@ -171,7 +173,7 @@ int pd_agent_digests_new(const char *topology_file, struct pd_pint_plan *plan, u
         return err;
     }
     digests->counters = counters;
-    digests->alarms = alarms;
+    digests->watch.alarms = alarms;
     digests->flows_max = flows_max;
     digests->counts_left = COUNTS_BYTES;
     *ret_digests = digests;
@@ -197,8 +199,9 @@ void pd_agent_digests_change(struct pd_digests *digests)
     if (!plan) {
         return;
     }
+    pd_agent_digests_flush(digests);
     forget_all(digests);
-    digests->watch = (struct watch){0};
+    digests->watch = (struct pd_digests_watch){.alarms = digests->watch.alarms};
     atomic_store_explicit(&digests->aside_until_ns,
                           pd_clock_monotonic_ns() + plan->settle_ms * PD_NS_PER_MS,
                           memory_order_relaxed);
@@ -292,54 +295,12 @@ static void sweep(struct pd_digests *digests)
 
 /* ---- frames */
 
-/* The walk really taken: a cable that the file does not have, or a file that is old. */
-static void tell_miscabled(struct pd_digests *digests, const struct flow *flow,
-                           const struct pd_pint_path *path)
-{
-    char words[256] = "not in the topology: the walk";
-    size_t used = strlen(words);
-
-    for (uint32_t p = 0; p < path->len && used < sizeof words; p++) {
-        used += (size_t)snprintf(words + used, sizeof words - used, "%s%u", p ? "," : " ",
-                                 path->switches[p]);
-    }
-    pd_alarms_raise(digests->alarms, &(struct pd_alarm_raise){.reason = PD_ALARM_INFEASIBLE_PATH,
-                                                              .flow = &flow->id,
-                                                              .detail = words});
-}
-
-/* Whether digests fit at all: those of a flow that nothing fits are counted against those of known
- * paths, over a short span of time. A changed path, a wrong cable or one bad switch spoil some
- * flows for some packets; another plan spoils all of them. */
-static void watch_plan(struct pd_digests *digests, const struct pd_pint_record *record,
-                       uint64_t time_ns)
-{
-    struct watch *watch = &digests->watch;
-    char words[160];
-
-    if (time_ns - watch->from_ns > WATCH_NS) {
-        *watch = (struct watch){.from_ns = time_ns};
-    }
-    watch->fitting += record->path.len != 0;
-    watch->misfits += !record->path.len && !record->candidates;
-    if (watch->misfits < MISFITS_MIN || watch->misfits <= watch->fitting) {
-        return;
-    }
-    snprintf(words, sizeof words,
-             "the digests of %" PRIu64 " packets fit no path and those of %" PRIu64
-             " do: the switches have another telemetry plan, or take no part",
-             watch->misfits, watch->fitting);
-    pd_alarms_raise(digests->alarms,
-                    &(struct pd_alarm_raise){.reason = PD_ALARM_TELEMETRY_PLAN, .detail = words});
-    *watch = (struct watch){.from_ns = time_ns};
-}
-
 /* What the hops measured, before it is known which switches they are. */
-static void measure(struct pd_digests *digests, struct part *part, uint32_t packet_id,
-                    uint16_t digest, uint32_t hops)
+static void measure(struct pd_digests *digests, struct part *part, const struct pd_pint_draw *draw,
+                    uint16_t digest)
 {
     struct pd_pint_code_at codes[PD_PINT_BITS_MAX];
-    const size_t len = pd_pint_values(digests->plan, packet_id, digest, hops, codes);
+    const size_t len = pd_pint_values(digests->plan, draw, digest, codes);
 
     for (size_t i = 0; i < len; i++) {
         if (!pd_telemetry_counts_add(&part->counts, &digests->counts_left, codes[i].query,
@@ -349,45 +310,71 @@ static void measure(struct pd_digests *digests, struct part *part, uint32_t pack
     }
 }
 
+static void take_sample(struct pd_digests *digests, const struct sample *sample,
+                        const struct pd_pint_draw *draw)
+{
+    struct flow *flow = find(digests, &sample->id);
+    size_t record = 0;
+
+    flow = flow ? flow : add(digests, &sample->id);
+    pd_count(&digests->counters->digests, 1);
+    if (!flow || pd_pint_flow_add(flow->state, sample->packet_id, sample->digest, sample->hops,
+                                  draw, &record)) {
+        pd_count(&digests->counters->digests_lost, 1);
+        return;
+    }
+    pd_agent_digests_watch(&digests->watch, &sample->id, flow->state,
+                           pd_pint_flow_record(flow->state, record), sample->time_ns);
+    struct part *part = &flow->parts[record];
+    part->first_ns = part->pkts ? part->first_ns : sample->time_ns;
+    part->last_ns = flow->last_ns = sample->time_ns;
+    part->pkts++;
+    part->bytes += sample->ip_bytes;
+    measure(digests, part, draw, sample->digest);
+}
+
+void pd_agent_digests_flush(struct pd_digests *digests)
+{
+    struct pd_pint_draw draws[PD_PINT_DRAWS_MAX];
+    uint32_t packet_ids[PD_PINT_DRAWS_MAX], hops[PD_PINT_DRAWS_MAX];
+    const unsigned len = digests ? digests->samples_len : 0;
+
+    if (!len) {
+        return;
+    }
+    for (unsigned i = 0; i < len; i++) {
+        packet_ids[i] = digests->samples[i].packet_id;
+        hops[i] = digests->samples[i].hops;
+    }
+    pd_pint_draw(digests->plan, packet_ids, hops, len, draws);
+    digests->samples_len = 0;
+    for (unsigned i = 0; i < len; i++) {
+        take_sample(digests, &digests->samples[i], &draws[i]);
+    }
+}
+
 static void fold(struct pd_digests *digests, const struct pd_packet *packet, const uint8_t *frame,
                  size_t captured, uint64_t time_ns)
 {
-    const uint32_t hops = pd_packet_hops(pd_packet_ttl(frame, packet));
-    uint16_t digest;
-    size_t record = 0;
+    struct sample *sample = &digests->samples[digests->samples_len];
 
     if (is_aside(digests)) {
         pd_count(&digests->counters->digests_aside, 1);
         return;
     }
-    if (!pd_pint_digest(digests->plan, frame, packet, &digest) || hops > PD_PINT_HOPS_MAX) {
+    sample->hops = pd_packet_hops(pd_packet_ttl(frame, packet));
+    if (!pd_pint_digest(digests->plan, frame, packet, &sample->digest) ||
+        sample->hops > PD_PINT_HOPS_MAX) {
         pd_count(&digests->counters->digests_missing, 1);
         return;
     }
-    struct flow *flow = find(digests, &packet->flow);
-    if (!flow) {
-        flow = add(digests, &packet->flow);
+    sample->id = packet->flow;
+    sample->time_ns = time_ns;
+    sample->ip_bytes = packet->ip_bytes;
+    sample->packet_id = pd_packet_id(frame, captured, packet, digests->plan->seed);
+    if (++digests->samples_len == PD_PINT_DRAWS_MAX) {
+        pd_agent_digests_flush(digests);
     }
-    const uint32_t packet_id = pd_packet_id(frame, captured, packet, digests->plan->seed);
-    pd_count(&digests->counters->digests, 1);
-    if (!flow || pd_pint_flow_add(flow->state, packet_id, digest, hops, &record)) {
-        pd_count(&digests->counters->digests_lost, 1);
-        return;
-    }
-    const struct pd_pint_record *now = pd_pint_flow_record(flow->state, record);
-    if (digests->alarms && now->state == PD_PINT_MISCABLED &&
-        now->known_at == pd_pint_flow_pkts(flow->state)) {
-        tell_miscabled(digests, flow, &now->path);
-    }
-    if (digests->alarms) {
-        watch_plan(digests, now, time_ns);
-    }
-    struct part *part = &flow->parts[record];
-    part->first_ns = part->pkts ? part->first_ns : time_ns;
-    part->last_ns = flow->last_ns = time_ns;
-    part->pkts++;
-    part->bytes += packet->ip_bytes;
-    measure(digests, part, packet_id, digest, hops);
 }
 
 static void on_frame(void *context, const struct pd_packet *packet, const uint8_t *frame,
@@ -528,6 +515,7 @@ void pd_agent_digests_split(struct pd_digests *digests, const struct pd_trajecto
         give(context, record, NULL, 0);
         return;
     }
+    pd_agent_digests_flush(digests);
     struct flow *flow = find(digests, &record->flow);
     const size_t len = flow ? pd_pint_flow_records(flow->state) : 0;
 

@@ -51,6 +51,10 @@ bool pd_agent_digests_offered(struct pd_digests *digests);
 void pd_agent_digests_change(struct pd_digests *digests);
 bool pd_agent_digests_settling(const struct pd_digests *digests); /* any thread; relaxed */
 
+/* Digests are worked out some at a time; takes in what is left. The intake's thread, after each
+ * poll; NULL is fine. */
+void pd_agent_digests_flush(struct pd_digests *digests);
+
 /* What the intake is to call for each frame; it calls `next` (may be NULL), too. */
 const struct pd_intake_tap *pd_agent_digests_tap(struct pd_digests *digests,
                                                  const struct pd_intake_tap *next);

@@ -229,6 +229,7 @@ static void *run_intake(void *context)
         if (!pd_intake_set_poll(&pipeline->intakes, POLL_MS, tell_end, pipeline)) {
             sleep_until_woken(pipeline);
         }
+        pd_agent_digests_flush(pipeline->digests);
         if (pd_agent_digests_offered(pipeline->digests)) {
             change_plan(pipeline);
         }

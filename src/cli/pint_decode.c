@@ -149,14 +149,15 @@ static int count_code(struct pd_cli_pint_decoder *decoder, struct pd_cli_pint_me
 
 /* What the switches measured, hop by hop, before it is known which switches they are. */
 static int count_values(struct pd_cli_pint_decoder *decoder, struct pd_cli_pint_measured *measured,
-                        uint32_t packet_id, uint16_t digest, uint32_t hops)
+                        const struct pd_pint_draw *draw, uint16_t digest)
 {
     struct pd_pint_code_at codes[PD_PINT_BITS_MAX];
-    const size_t len = pd_pint_values(decoder->pint.plan, packet_id, digest, hops, codes);
+    const size_t len = pd_pint_values(decoder->pint.plan, draw, digest, codes);
     int err = 0;
 
     for (size_t i = 0; !err && i < len; i++) {
-        err = count_code(decoder, measured, codes[i].query, codes[i].hop, hops, codes[i].code);
+        err =
+            count_code(decoder, measured, codes[i].query, codes[i].hop, draw->hops, codes[i].code);
     }
     return err;
 }
@@ -180,8 +181,10 @@ static int take_packet(struct pd_cli_pint_decoder *decoder, const struct pd_pack
         return err == -PD_E_FULL ? 0 : err;
     }
     const uint32_t packet_id = pd_packet_id(frame, captured, packet, plan->seed);
-    err = pd_pint_flow_add(flow->state, packet_id, digest, hops, &record);
-    return err ? err : count_values(decoder, &flow->measured[record], packet_id, digest, hops);
+    struct pd_pint_draw draw;
+    pd_pint_draw(plan, &packet_id, &hops, 1, &draw);
+    err = pd_pint_flow_add(flow->state, packet_id, digest, hops, &draw, &record);
+    return err ? err : count_values(decoder, &flow->measured[record], &draw, digest);
 }
 
 static void on_frame(void *context, const struct pd_packet *packet, const uint8_t *frame,

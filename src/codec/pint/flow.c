@@ -239,7 +239,7 @@ static bool is_covered(const struct pd_pint_flow *flow, const struct pd_pint_sea
     const struct pd_pint_sample *samples = pd_pint_search_samples(search, &len);
 
     for (size_t i = 0; i < len; i++) {
-        pd_pint_fits(config->plan, path, samples[i].packet_id, samples[i].digest, coverage);
+        pd_pint_fits(config->plan, path, samples[i].packet_id, samples[i].digest, NULL, coverage);
     }
     for (uint32_t p = 0; p < path->len; p++) {
         if (coverage[p] < config->known_bits) {
@@ -392,30 +392,36 @@ static int learn(struct pd_pint_flow *flow, size_t number, uint32_t packet_id, u
 
 /* ---- packets */
 
+/* A packet as it came in. */
+struct arrival {
+    uint32_t packet_id, hops;
+    uint16_t digest;
+    const struct pd_pint_draw *draw; /* may be NULL */
+};
+
 static bool record_fits(const struct pd_pint_flow *flow, const struct pd_pint_record *record,
-                        uint32_t packet_id, uint16_t digest, uint32_t hops)
+                        const struct arrival *arrival)
 {
     uint16_t coverage[PD_PINT_HOPS_MAX] = {0};
 
-    return has_path(record) && record->hops == hops &&
-           pd_pint_fits(flow->receiver->config.plan, &record->path, packet_id, digest, coverage);
+    return has_path(record) && record->hops == arrival->hops &&
+           pd_pint_fits(flow->receiver->config.plan, &record->path, arrival->packet_id,
+                        arrival->digest, arrival->draw, coverage);
 }
 
 /* The record that a packet belongs to, or the number of records: it begins another one. */
-static size_t find_record(const struct pd_pint_flow *flow, uint32_t packet_id, uint16_t digest,
-                          uint32_t hops)
+static size_t find_record(const struct pd_pint_flow *flow, const struct arrival *arrival)
 {
-    if (flow->records_len &&
-        record_fits(flow, &flow->records[flow->current], packet_id, digest, hops)) {
+    if (flow->records_len && record_fits(flow, &flow->records[flow->current], arrival)) {
         return flow->current;
     }
     for (size_t r = 0; r < flow->records_len; r++) {
-        if (record_fits(flow, &flow->records[r], packet_id, digest, hops)) {
+        if (record_fits(flow, &flow->records[r], arrival)) {
             return r;
         }
     }
     for (size_t r = flow->records_len; r-- > 0;) {
-        if (!has_path(&flow->records[r]) && flow->records[r].hops == hops) {
+        if (!has_path(&flow->records[r]) && flow->records[r].hops == arrival->hops) {
             return r;
         }
     }
@@ -423,10 +429,11 @@ static size_t find_record(const struct pd_pint_flow *flow, uint32_t packet_id, u
 }
 
 int pd_pint_flow_add(struct pd_pint_flow *flow, uint32_t packet_id, uint16_t digest, uint32_t hops,
-                     size_t *ret_record)
+                     const struct pd_pint_draw *draw, size_t *ret_record)
 {
     struct pd_pint_receiver *receiver = flow->receiver;
-    size_t number = find_record(flow, packet_id, digest, hops);
+    const struct arrival arrival = {packet_id, hops, digest, draw};
+    size_t number = find_record(flow, &arrival);
     int err = 0;
 
     flow->pkts++;

@@ -83,10 +83,11 @@ int pd_pint_flow_new(struct pd_pint_receiver *receiver, uint32_t src, uint32_t d
                      struct pd_pint_flow **ret_flow);
 void pd_pint_flow_free(struct pd_pint_flow *flow); /* NULL is fine */
 
-/* Counts a packet and learns from its digest. *ret_record: number of the record it is counted to.
- * 0 or -ENOMEM (then the packet is counted, its digest is not). */
+/* Counts a packet and learns from its digest. `draw`: the packet's, over these hops (NULL: none was
+ * made). *ret_record: number of the record it is counted to. 0 or -ENOMEM (then the packet is
+ * counted, its digest is not). */
 int pd_pint_flow_add(struct pd_pint_flow *flow, uint32_t packet_id, uint16_t digest, uint32_t hops,
-                     size_t *ret_record);
+                     const struct pd_pint_draw *draw, size_t *ret_record);
 
 /* No packet will follow: draws the last conclusions. 0 or -ENOMEM. */
 int pd_pint_flow_end(struct pd_pint_flow *flow);

@@ -137,9 +137,11 @@ bool pd_pint_search_path(const struct pd_pint_search *search, struct pd_pint_pat
 }
 
 bool pd_pint_fits(const struct pd_pint_plan *plan, const struct pd_pint_path *path,
-                  uint32_t packet_id, uint16_t digest, uint16_t *coverage)
+                  uint32_t packet_id, uint16_t digest, const struct pd_pint_draw *draw,
+                  uint16_t *coverage)
 {
-    const int number = pd_pint_set_of(plan, packet_id);
+    const bool drawn = draw && draw->hops == path->first_hop + path->len - 1;
+    const int number = draw ? draw->set : pd_pint_set_of(plan, packet_id);
     const struct pd_pint_set *set = number < 0 ? NULL : &plan->sets[number];
     bool fits = true;
 
@@ -149,7 +151,12 @@ bool pd_pint_fits(const struct pd_pint_plan *plan, const struct pd_pint_path *pa
         if (!is_static(&plan->queries[set->fields[f].query])) {
             continue;
         }
-        pd_pint_clue(plan, &set->fields[f], packet_id, digest, path->first_hop, path->len, &clue);
+        if (drawn) {
+            pd_pint_drawn_clue(plan, draw, f, packet_id, digest, path->first_hop, path->len, &clue);
+        } else {
+            pd_pint_clue(plan, &set->fields[f], packet_id, digest, path->first_hop, path->len,
+                         &clue);
+        }
         for (uint32_t p = 0; p < path->len; p++) {
             if (pd_pint_hops_has(&clue.hops, p)) {
                 bits ^=

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "codec/pint/formulas.h"
+#include "codec/pint/draws.h"
 #include "codec/pint/trellis.h"
 
 /* Paper 002 knows a set of switches and peels one hop after the other. Here both racks, the number
@@ -65,9 +65,10 @@ struct pd_pint_path {
 bool pd_pint_search_path(const struct pd_pint_search *search, struct pd_pint_path *ret_path);
 
 /* Bits of digests that speak of each hop of a path: adds those of this packet. False: the digest
- * contradicts the path. */
+ * contradicts the path. `draw`: the packet's, or NULL. */
 bool pd_pint_fits(const struct pd_pint_plan *plan, const struct pd_pint_path *path,
-                  uint32_t packet_id, uint16_t digest, uint16_t *coverage);
+                  uint32_t packet_id, uint16_t digest, const struct pd_pint_draw *draw,
+                  uint16_t *coverage);
 
 /* The digests that the search was given. */
 struct pd_pint_sample {

@@ -259,7 +259,7 @@ static int follow(struct trial *trial, struct pd_pint_search *search, struct cou
         }
         const uint32_t packet_id = (uint32_t)pd_splitmix64(&trial->random);
         const uint16_t digest = cross(trial, packet_id);
-        pd_pint_fits(trial->plan, &path, packet_id, digest, coverage);
+        pd_pint_fits(trial->plan, &path, packet_id, digest, NULL, coverage);
         if (!counts->decided) {
             struct pd_pint_path found;
             err = pd_pint_search_add(search, packet_id, digest);

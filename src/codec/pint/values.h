@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "codec/pint/plan.h"
+#include "codec/pint/draws.h"
 
 /* Paper 002, sections 4.1 and 4.3: of a dynamic query the hop that wrote last is known from the
  * packet ID, a query by packet speaks of the path as a whole. Thread safety: pure. */
@@ -18,8 +18,9 @@ struct pd_pint_code_at {
     uint16_t code;
 };
 
-/* Codes of a digest that arrived after so many hops; returns how many there are. */
-size_t pd_pint_values(const struct pd_pint_plan *plan, uint32_t packet_id, uint16_t digest,
-                      uint32_t hops, struct pd_pint_code_at ret_codes[PD_PINT_BITS_MAX]);
+/* Codes of a digest whose packet has these draws, over all hops that it came; returns how many
+ * there are. */
+size_t pd_pint_values(const struct pd_pint_plan *plan, const struct pd_pint_draw *draw,
+                      uint16_t digest, struct pd_pint_code_at ret_codes[PD_PINT_BITS_MAX]);
 
 #endif

@@ -51,7 +51,7 @@ static void send(struct world *world, const uint32_t *ids, uint32_t len, uint32_
         assert_int_equal(
             pd_pint_flow_add(world->flow, packet_id,
                              walked(world->plan, world->topology, walk, len, 1 + offset, packet_id),
-                             len + offset, &record),
+                             len + offset, NULL, &record),
             0);
     }
 }
@@ -153,7 +153,7 @@ static void noise_is_infeasible(void **state)
     for (unsigned i = 0; i < 300; i++) {
         size_t record;
         assert_int_equal(pd_pint_flow_add(world.flow, (uint32_t)random_next(&world.random),
-                                          (uint16_t)random_next(&world.random), 5, &record),
+                                          (uint16_t)random_next(&world.random), 5, NULL, &record),
                          0);
     }
     assert_int_equal(pd_pint_flow_end(world.flow), 0);
@@ -173,7 +173,7 @@ static void without_room_flows_stay_undecided_and_are_counted(void **state)
     struct pd_pint_flow *second = NULL;
     size_t record;
     assert_int_equal(pd_pint_flow_new(world.receiver, 0, 3, &second), 0);
-    assert_int_equal(pd_pint_flow_add(second, 1, 1, 5, &record), 0);
+    assert_int_equal(pd_pint_flow_add(second, 1, 1, 5, NULL, &record), 0);
     assert_int_equal(pd_pint_flow_record(second, 0)->state, PD_PINT_UNDECIDED);
     assert_true(pd_pint_receiver_counters(world.receiver)->flows_full > 0);
     pd_pint_flow_free(second);

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "codec/pint/formulas.h"
+#include "codec/pint/draws.h"
 #include "tests/shared/random.h"
 
 static const char text[] =
@@ -179,12 +179,58 @@ static void dynamic_values_are_drawn_evenly(void **state)
     }
 }
 
+static void same_clues(const struct pd_pint_draw *draw, uint32_t packet_id, uint32_t hops,
+                       unsigned first_hop)
+{
+    assert_int_equal(draw->set, pd_pint_set_of(plan, packet_id));
+    for (unsigned f = 0; draw->set >= 0 && f < plan->sets[draw->set].fields_len; f++) {
+        const struct pd_pint_field *field = &plan->sets[draw->set].fields[f];
+        const enum pd_pint_aggregation kind = plan->queries[field->query].aggregation;
+        struct pd_pint_clue clue, drawn;
+        if (kind != PD_PINT_STATIC && kind != PD_PINT_DYNAMIC) {
+            continue;
+        }
+        pd_pint_clue(plan, field, packet_id, 0x5a5a, first_hop, hops + 1 - first_hop, &clue);
+        pd_pint_drawn_clue(plan, draw, f, packet_id, 0x5a5a, first_hop, hops + 1 - first_hop,
+                           &drawn);
+        assert_memory_equal(&clue.hops, &drawn.hops, sizeof clue.hops);
+        assert_int_equal(clue.last_writer, drawn.last_writer);
+        assert_int_equal(clue.bits, drawn.bits);
+        assert_int_equal(clue.tag, drawn.tag);
+    }
+}
+
+/* Packets of several sets and lengths side by side, each as if it were alone. */
+static void draws_side_by_side_are_the_same(void **state)
+{
+    struct random random = {test_seed()};
+    (void)state;
+    for (unsigned i = 0; i < 5000; i++) {
+        const unsigned len = 1 + (unsigned)random_below(&random, PD_PINT_DRAWS_MAX);
+        const unsigned most = random_below(&random, 2) ? 8 : PD_PINT_HOPS_MAX;
+        uint32_t packet_ids[PD_PINT_DRAWS_MAX], hops[PD_PINT_DRAWS_MAX];
+        struct pd_pint_draw drawn[PD_PINT_DRAWS_MAX];
+        for (unsigned p = 0; p < len; p++) {
+            packet_ids[p] = (uint32_t)random_next(&random);
+            hops[p] = 1 + (uint32_t)random_below(&random, most);
+        }
+        pd_pint_draw(plan, packet_ids, hops, len, drawn);
+        for (unsigned p = 0; p < len; p++) {
+            const unsigned first_hop = 1 + (unsigned)random_below(&random, 4);
+            same_clues(&drawn[p], packet_ids[p], hops[p], first_hop < hops[p] ? first_hop : 1);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clues_name_the_writers),          cmocka_unit_test(clues_explain_digests),
-        cmocka_unit_test(sets_have_their_shares),          cmocka_unit_test(codes_of_values),
+        cmocka_unit_test(clues_name_the_writers),
+        cmocka_unit_test(clues_explain_digests),
+        cmocka_unit_test(sets_have_their_shares),
+        cmocka_unit_test(codes_of_values),
         cmocka_unit_test(dynamic_values_are_drawn_evenly),
+        cmocka_unit_test(draws_side_by_side_are_the_same),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
