@@ -20,9 +20,10 @@ static void count(_Atomic uint64_t *counter, uint64_t n)
 
 /* The server itself, in some rack. A handshake with a VIP that is not over has found no server. */
 static int resolve(struct pd_tracer *tracer, const struct pd_monitor_loss *loss,
-                   struct pd_flow_id *wire)
+                   struct pd_trace_header *header)
 {
     const struct pd_topology *topology = tracer->config.topology;
+    struct pd_flow_id *wire = &header->flow;
     struct pd_trace_end end;
     int err;
 
@@ -38,6 +39,7 @@ static int resolve(struct pd_tracer *tracer, const struct pd_monitor_loss *loss,
     }
     wire->dst = end.addr;
     wire->dst_port = end.port;
+    header->rewritten = true;
     return 0;
 }
 
@@ -164,7 +166,7 @@ static int begin_new(struct pd_tracer *tracer, const struct pd_trace_header *hea
         return -PD_E_TOO_MANY;
     }
     wire.traffic_class &= (uint8_t)~ECN;
-    err = resolve(tracer, loss, &wire.flow);
+    err = resolve(tracer, loss, &wire);
     flow = add(tracer, &header->flow, &wire, loss, wall_us);
     if (!flow) {
         return -ENOMEM;

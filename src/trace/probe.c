@@ -47,13 +47,14 @@ static uint16_t checksum(const struct pd_flow_id *flow, const struct tcphdr *tcp
     return (uint16_t)~sum;
 }
 
-static struct tcphdr tcp_header(const struct pd_flow_id *flow, uint32_t cookie)
+static struct tcphdr tcp_header(const struct pd_trace_header *header, uint32_t cookie)
 {
+    const struct pd_flow_id *flow = &header->flow;
     struct tcphdr tcp = {.source = htons(flow->src_port),
                          .dest = htons(flow->dst_port),
                          .seq = htonl(cookie),
                          .doff = sizeof tcp / 4,
-                         .ack = 1};
+                         .ack = !header->rewritten};
 
     tcp.check = htons(checksum(flow, &tcp) ^ WRONG);
     return tcp;
@@ -92,7 +93,7 @@ static struct ip6_hdr ip6_header(const struct pd_trace_header *header, uint8_t t
 size_t pd_trace_probe_write(const struct pd_trace_header *header, uint8_t ttl, uint32_t cookie,
                             uint8_t ret_bytes[PD_TRACE_PROBE_BYTES_MAX])
 {
-    struct tcphdr tcp = tcp_header(&header->flow, cookie);
+    struct tcphdr tcp = tcp_header(header, cookie);
     size_t len;
 
     if (header->flow.ip_version == 4) {

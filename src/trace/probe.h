@@ -4,6 +4,7 @@
 #ifndef PD_TRACE_PROBE_H
 #define PD_TRACE_PROBE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,10 @@
  * easily guessed: the sequence number is a cookie, made with this process' key from flow, epoch and
  * TTL, which every ICMP error quotes. So nothing must be kept to know one's own probe again.
  *
+ * Probes carry the flag ACK. To the server behind a virtual address they carry none: conntrack of
+ * this host would take an ACK for a new connection, whose answers are those of the flow's own, and
+ * give it another source port, by which routers choose another path. No flag is no connection.
+ *
  * Thread safety: pure. */
 
 #define PD_TRACE_PROBE_BYTES_MAX 60
@@ -23,6 +28,7 @@ struct pd_trace_header {
     struct pd_flow_id flow; /* as it is on the wire: with the address of the server itself */
     uint32_t flow_label;    /* these two as on the packet that was lost */
     uint8_t traffic_class;  /* without ECN, so that no router may mark it */
+    bool rewritten;         /* the flow's sockets know another address than the server's */
 };
 
 uint32_t pd_trace_cookie(const uint8_t key[PD_SIPHASH_KEY_BYTES], const struct pd_flow_id *flow,

@@ -338,6 +338,12 @@ static void init_locks(struct pd_tracer *tracer)
     pthread_mutex_init(&tracer->queue_lock, NULL);
 }
 
+/* With the resolver "none" no virtual address is traced. */
+static bool resolves(const struct pd_tracer *tracer)
+{
+    return tracer->resolver.ops->value || tracer->resolver.ops->open;
+}
+
 static int set_up(struct pd_tracer *tracer, struct pd_error *error)
 {
     int err = pd_trace_flows_init(&tracer->flows);
@@ -357,7 +363,7 @@ static int set_up(struct pd_tracer *tracer, struct pd_error *error)
         return err;
     }
     err = pd_tracer_topology(tracer, tracer->config.topology, error);
-    return err ? err : pd_trace_wire_open(&tracer->wire, error);
+    return err ? err : pd_trace_wire_open(resolves(tracer), &tracer->wire, error);
 }
 
 int pd_tracer_new(const struct pd_tracer_config *config, struct pd_tracer **ret_tracer,
@@ -372,7 +378,7 @@ int pd_tracer_new(const struct pd_tracer_config *config, struct pd_tracer **ret_
     tracer->config = *config;
     tracer->wake_fd = -1;
     tracer->due_ns = UINT64_MAX;
-    tracer->wire = (struct pd_trace_wire){{-1, -1}, {-1, -1}};
+    tracer->wire = (struct pd_trace_wire){{-1, -1}, {-1, -1}, false};
     int err = set_up(tracer, error);
     if (err) {
         pd_tracer_free(tracer);

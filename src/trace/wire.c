@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Raw sockets: opened, filtered, written and read. */
+/* Raw and packet sockets: opened, filtered, written and read. */
 #include "trace/wire.h"
 
 #include <errno.h>
@@ -8,6 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <linux/filter.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
 #include <netinet/icmp6.h>
 #include <netinet/in.h>
 
@@ -19,6 +22,8 @@
 #define EXCEEDED      11
 #define ICMP4_FILTER  1 /* option of level SOL_RAW, linux/icmp.h */
 #define RECEIVE_BYTES (256 << 10)
+#define IP6_BYTES     40
+#define IP6_SOURCE    8 /* offset */
 
 static int open_socket(int family, int protocol)
 {
@@ -30,8 +35,6 @@ static int open_socket(int family, int protocol)
 /* Errors alone: echo replies and the like never wake anybody. */
 static void filter(int fd, unsigned family)
 {
-    const int on = 1, room = RECEIVE_BYTES;
-
     if (family) {
         struct icmp6_filter six;
         ICMP6_FILTER_SETBLOCKALL(&six);
@@ -42,28 +45,73 @@ static void filter(int fd, unsigned family)
         const uint32_t four = ~(1u << UNREACHABLE | 1u << EXCEEDED);
         (void)setsockopt(fd, SOL_RAW, ICMP4_FILTER, &four, sizeof four);
     }
-    (void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
-    (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
+}
+
+static int open_raw(unsigned family)
+{
+    int fd =
+        open_socket(family ? AF_INET6 : AF_INET, family ? (int)IPPROTO_ICMPV6 : (int)IPPROTO_ICMP);
+
+    if (fd >= 0) {
+        filter(fd, family);
+    }
+    return fd;
+}
+
+// clang-format off
+/* Of packets from their IP header on: errors of ICMP. Later fragments hold no header of ICMP. */
+static struct sock_filter errors4[] = {
+    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 9), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_ICMP, 0, 7),
+    BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 6), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x1fff, 5, 0),
+    BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0), BPF_STMT(BPF_LD | BPF_B | BPF_IND, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, UNREACHABLE, 1, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, EXCEEDED, 0, 1),
+    BPF_STMT(BPF_RET | BPF_K, ANSWER_BYTES), BPF_STMT(BPF_RET | BPF_K, 0)};
+static struct sock_filter errors6[] = {
+    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 6), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_ICMPV6, 0, 4),
+    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, IP6_BYTES),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ICMP6_DST_UNREACH, 1, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ICMP6_TIME_EXCEEDED, 0, 1),
+    BPF_STMT(BPF_RET | BPF_K, ANSWER_BYTES), BPF_STMT(BPF_RET | BPF_K, 0)};
+// clang-format on
+
+/* It hears nothing before its filter is in place. */
+static int open_packets(unsigned family)
+{
+    const struct sock_fprog program = {family ? sizeof errors6 / sizeof *errors6
+                                              : sizeof errors4 / sizeof *errors4,
+                                       family ? errors6 : errors4};
+    const struct sockaddr_ll all = {.sll_family = AF_PACKET,
+                                    .sll_protocol = htons(family ? ETH_P_IPV6 : ETH_P_IP)};
+    int fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) ||
+                    bind(fd, (const struct sockaddr *)&all, sizeof all))) {
+        int err = -errno;
+        close(fd);
+        return err;
+    }
+    return fd < 0 ? -errno : fd;
 }
 
 static int open_family(struct pd_trace_wire *wire, unsigned family)
 {
+    const int on = 1, room = RECEIVE_BYTES;
+    int fd = wire->unchanged ? open_packets(family) : open_raw(family);
+
     wire->send_fds[family] = open_socket(family ? AF_INET6 : AF_INET, IPPROTO_RAW);
-    wire->icmp_fds[family] =
-        open_socket(family ? AF_INET6 : AF_INET, family ? (int)IPPROTO_ICMPV6 : (int)IPPROTO_ICMP);
-    if (wire->send_fds[family] < 0) {
-        return wire->send_fds[family];
+    wire->icmp_fds[family] = fd;
+    if (wire->send_fds[family] < 0 || fd < 0) {
+        return fd < 0 ? fd : wire->send_fds[family];
     }
-    if (wire->icmp_fds[family] < 0) {
-        return wire->icmp_fds[family];
-    }
-    filter(wire->icmp_fds[family], family);
+    (void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
     return 0;
 }
 
-int pd_trace_wire_open(struct pd_trace_wire *ret_wire, struct pd_error *error)
+int pd_trace_wire_open(bool unchanged, struct pd_trace_wire *ret_wire, struct pd_error *error)
 {
-    struct pd_trace_wire wire = {{-1, -1}, {-1, -1}};
+    struct pd_trace_wire wire = {{-1, -1}, {-1, -1}, unchanged};
     int four = open_family(&wire, 0), six = open_family(&wire, 1);
 
     if (four && six) {
@@ -185,12 +233,30 @@ static uint64_t arrived_ns(struct msghdr *head)
     return then_ns < wall_ns && wall_ns - then_ns < now_ns ? now_ns - (wall_ns - then_ns) : now_ns;
 }
 
+/* IPv6: what a packet socket gives has its header before it, what a raw socket gives has not. */
+static int read_answer(const struct pd_trace_wire *wire, unsigned family, const uint8_t *bytes,
+                       size_t len, const struct sockaddr_storage *from,
+                       struct pd_trace_quote *quote)
+{
+    const bool headed = family && wire->unchanged;
+    const size_t skip = headed ? IP6_BYTES : 0;
+    int err = len < skip ? -PD_E_SYNTAX
+                         : pd_trace_icmp_read(family ? 6 : 4, bytes + skip, len - skip, quote);
+
+    if (!err && headed) {
+        memcpy(&quote->from, bytes + IP6_SOURCE, sizeof quote->from);
+    } else if (!err && family) {
+        memcpy(&quote->from, &((const struct sockaddr_in6 *)from)->sin6_addr, sizeof quote->from);
+    }
+    return err;
+}
+
 int pd_trace_wire_next(struct pd_trace_wire *wire, unsigned family,
                        struct pd_trace_quote *ret_quote, uint64_t *ret_time_ns)
 {
     uint8_t bytes[ANSWER_BYTES];
     _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(struct timespec))];
-    struct sockaddr_in6 from = {0};
+    struct sockaddr_storage from = {0};
     struct iovec piece = {bytes, sizeof bytes};
     struct msghdr head = {&from, sizeof from, &piece, 1, control, sizeof control, 0};
     struct pd_trace_quote quote;
@@ -199,11 +265,8 @@ int pd_trace_wire_next(struct pd_trace_wire *wire, unsigned family,
     if (len < 0) {
         return -EAGAIN;
     }
-    if (pd_trace_icmp_read(family ? 6 : 4, bytes, (size_t)len, &quote)) {
+    if (read_answer(wire, family, bytes, (size_t)len, &from, &quote)) {
         return 0;
-    }
-    if (family) {
-        memcpy(&quote.from, &from.sin6_addr, sizeof quote.from);
     }
     *ret_quote = quote;
     *ret_time_ns = arrived_ns(&head);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Raw sockets of one network namespace: probes out, ICMP errors in. */
+/* Raw and packet sockets of one network namespace: probes out, ICMP errors in. */
 #ifndef PD_TRACE_WIRE_H
 #define PD_TRACE_WIRE_H
 
@@ -13,16 +13,22 @@
 /* Needs CAP_NET_RAW. Raw packets bring their own IP header: no checksum is mended on their way, by
  * the kernel or by the interface, and no socket of the flow knows of them.
  *
+ * A host that rewrites addresses itself (DNAT) also rewrites what answers say, with who says it:
+ * all of them then seem to come from the virtual address. So where there are such addresses,
+ * answers are taken by packet sockets, before that; a filter in the kernel lets nothing else
+ * through. Elsewhere raw sockets do, which other packets never pass.
+ *
  * Thread safety: one thread. */
 
 struct pd_trace_wire {
     int send_fds[2]; /* IPv4, IPv6 */
     int icmp_fds[2];
+    bool unchanged; /* icmp_fds are packet sockets */
 };
 
 /* In the network namespace of the calling thread. Where one family is not to be had, the other
- * works. -EPERM … */
-int pd_trace_wire_open(struct pd_trace_wire *ret_wire, struct pd_error *error);
+ * works. `unchanged`: answers are taken as they are on the wire. -EPERM … */
+int pd_trace_wire_open(bool unchanged, struct pd_trace_wire *ret_wire, struct pd_error *error);
 void pd_trace_wire_close(struct pd_trace_wire *wire);
 
 /* One probe for each TTL of the list, all at once. How many have left. */

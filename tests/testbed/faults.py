@@ -72,6 +72,10 @@ class Fault:
         """links that are down"""
         return set()
 
+    def virtuals(self):
+        """{virtual address: (addresses behind it, "dnat" or "slb", what the balancer does)}"""
+        return {}
+
     def link(self, a, b):
         """two neighbours, a switch or a host each"""
         a, b = int(a), int(b)

@@ -7,10 +7,23 @@ import time
 from commands import inside, run_all
 from faults import Blackhole, LinkDown, Loop, Loss, RateLimit, SizeHash, Spray, WrongTag
 from notation import Noted
+import virtual
 
 FIRST_PREF = 40000              # of our tc filters
 KINDS = {"loss": Loss, "blackhole": Blackhole, "link-down": LinkDown, "loop": Loop, "size-hash": SizeHash, "spray": Spray,
-         "rate-limit": RateLimit, "wrong-tag": WrongTag, "noted": Noted}
+         "rate-limit": RateLimit, "wrong-tag": WrongTag, "noted": Noted, "vip": virtual.Virtual}
+
+
+def noted(given):
+    """(kind, words) of a fault as scenarios write it"""
+    text = given if isinstance(given, str) else json.dumps(given)
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise RuntimeError(f"a fault: {error}") from None
+    if isinstance(document, dict) and "vip" in document:
+        return "vip", [text]
+    return "noted", [text, time.monotonic_ns()]
 
 
 class Kit:
@@ -19,25 +32,35 @@ class Kit:
     def __init__(self, bed):
         self.bed, self.on, self.next = bed, {}, 1
         self.filters, self.queues = {}, {}      # {(node, neighbour): what is there now}
+        self.virtuals = {}                      # {virtual address: what is there now}
 
     def add(self, kind, *words):
         """puts a fault on; returns its number. `kind`: a word of KINDS, or a fault as scenarios write it, as an object
         or as text. RuntimeError in words when that cannot be"""
         if isinstance(kind, dict) or kind.startswith("{"):
-            kind, words = "noted", [kind if isinstance(kind, str) else json.dumps(kind), time.monotonic_ns()]
+            kind, words = noted(kind)
         if kind not in KINDS:
             raise RuntimeError(f"no fault {kind}; there are {', '.join(KINDS)}")
         try:
             fault = KINDS[kind](self.bed, *words)
         except (TypeError, ValueError):
             raise RuntimeError(f"a fault is given as: {KINDS[kind].__doc__.partition(':')[0]}") from None
-        taken = set(fault.queues()) & set(self.queues)
-        if taken:
-            raise RuntimeError("there is a queue on {}-{} already".format(*min(taken)))
+        self.check_room(fault)
         mine, self.next = self.next, self.next + 1
         before, self.on = self.on, {**self.on, mine: (kind, fault)}
         self.apply(before)
         return mine
+
+    def check_room(self, fault):
+        """RuntimeError: what it needs is taken by another one"""
+        taken = set(fault.queues()) & set(self.queues)
+        if taken:
+            raise RuntimeError("there is a queue on {}-{} already".format(*min(taken)))
+        if set(fault.virtuals()) & set(self.virtuals):
+            raise RuntimeError("there is this virtual address already")
+        virtuals = (*self.virtuals.values(), *fault.virtuals().values())
+        if sum(how[1] == "slb" for how in virtuals) > 1:
+            raise RuntimeError("there is a balancer already")
 
     def clear(self, *numbers):
         """takes these faults back; all without a number"""
@@ -71,7 +94,18 @@ class Kit:
             if queues.get(ends) != before[1].get(ends):
                 self.set_queue(ends, queues.get(ends))
         self.filters, self.queues = filters, queues
+        self.make_virtuals()
         self.bed.set_faulty_links(set().union(*(fault.down() for fault in self.all())))
+
+    def make_virtuals(self):
+        wanted = {vip: how for fault in self.all() for vip, how in fault.virtuals().items()}
+        for vip in [*self.virtuals]:
+            if wanted.get(vip) != self.virtuals[vip]:
+                virtual.take_down(self.bed, vip, self.virtuals.pop(vip))
+        for vip, how in wanted.items():
+            if vip not in self.virtuals:
+                virtual.set_up(self.bed, vip, how)
+                self.virtuals[vip] = how
 
     def wanted(self):
         filters, queues = {}, {}
@@ -139,4 +173,5 @@ class Kit:
         self.next = state["next"]
         self.on = {n: (kind, KINDS[kind](self.bed, *words)) for n, kind, *words in state["on"]}
         self.filters, self.queues = self.wanted()
+        self.virtuals = {vip: how for fault in self.all() for vip, how in fault.virtuals().items()}
         self.bed.faulty_links = set().union(*(fault.down() for fault in self.all()))

@@ -10,6 +10,7 @@ import time
 import unittest
 
 import scenario                                 # makes the modules of the bed importable
+import virtual
 from agent import Agent
 from commands import inside, run_all
 
@@ -121,8 +122,9 @@ class Routers(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
-    def one_flow(self, host, address):
-        """(the switches that most of its packets crossed, its trace)"""
+    def one_flow(self, host, address, trace=None, *how):
+        """(the switches that most of its packets crossed, its trace, or what `trace` says of the
+        source port)"""
         process = self.bed.hosts[host].popen([sys.executable, "-c", ONE, address], stdin=subprocess.PIPE,
                                              stdout=subprocess.PIPE, text=True)
         port = int(process.stdout.readline())
@@ -130,7 +132,7 @@ class Routers(unittest.TestCase):
         print(file=process.stdin, flush=True)
         process.stdout.readline()
         after = self.passed()
-        trace = self.trace(host, address, port)
+        trace = trace(port, *how) if trace else self.trace(host, address, port)
         print(file=process.stdin, flush=True)
         process.wait(10)
         process.stdin.close()
@@ -167,18 +169,44 @@ class Routers(unittest.TestCase):
         for resolver, finds in ((f"file:{dips}", True), (http + "right", True), ("conntrack", False), ("none", False),
                                 (http + "lies", False), (http + "hangs", False), (http + "redirects", False)):
             with self.subTest(resolver=resolver):
-                self.try_resolver(host, server, 40000, resolver, finds)
+                trace = self.try_resolver(40000, host, VIP, resolver, finds)
+                if finds:
+                    self.assertEqual((trace["dip"], trace["path"][-1]), (server.ipv4, server.rack))
         balancer.kill()
         balancer.communicate()
 
-    def try_resolver(self, host, server, port, resolver, finds):
+    def test_connections_to_a_virtual_address(self):
+        """DNAT of the sender's own kernel, known by its conntrack or by a balancer: the way of the
+        data to the server that the connection has got"""
+        host = self.bed.hosts[SENDERS[2]]
+        racks = {a: h.rack for h in self.bed.hosts.values() for a in h.node.addrs}
+        dnat = {"vip": VIP, "hosts": list(RECEIVERS[::2]), "by": "dnat"}
+        six = {**dnat, "vip": "fd00:200::1"}
+        ways = [(fault, "conntrack", True) for fault in (dnat, dnat, dnat, six, six)]
+        ways += [({**dnat, "by": "slb", **how}, virtual.SLB_URL, not how)
+                 for how in ({}, {"slb": "lies"}, {"slb": "fails"}, {"slb": "slow"})]
+        for fault, resolver, finds in ways:
+            with self.subTest(fault=fault, resolver=resolver):
+                self.bed.faults.clear()
+                self.bed.faults.add(fault)
+                vip = fault["vip"]
+                taken, trace = self.one_flow(host.id, vip, self.try_resolver, host, vip, resolver,
+                                             finds)
+                if finds:
+                    self.assertEqual(trace["path"][-1], racks[trace["dip"]])
+                    self.assertLessEqual(set(trace["path"]), taken, trace)
+                    self.assertEqual((trace["flow_id"]["dst_ip"], len(trace["path"])), (vip, 5))
+                    self.assertTrue(trace["consistent"])
+
+    def try_resolver(self, port, host, vip, resolver, finds):
         with tempfile.TemporaryDirectory() as folder:
             agent = Agent(host, folder, intake="none", options=("--trace", "suffering", "--trace-resolver", resolver))
             agent.socket, agent.url = f"{folder}/agent.sock", f"unix:{folder}/agent.sock"
             agent.command[agent.command.index("--listen") + 1] = agent.url
             agent.launch()
             scenario_wait(lambda: agent.curl("status"), "the agent")
-            words = ["pathdump", "trace", "--agent", agent.url, "--src-ip", host.ipv4, "--dst-ip", VIP, "--src-port", port, "--dst-port", PORT, "--json"]
+            words = ["pathdump", "trace", "--agent", agent.url,
+                     "--src-ip", host.ipv6 if ":" in vip else host.ipv4, "--dst-ip", vip, "--src-port", port, "--dst-port", PORT, "--json"]
             words[0] = self.bed.program_path("pathdump")
             done = subprocess.run([*map(str, words)], capture_output=True, text=True)
             status = json.loads(agent.curl("status"))["trace"]
@@ -187,9 +215,9 @@ class Routers(unittest.TestCase):
         self.assertEqual(done.returncode == 0, finds, done.stderr)
         self.assertEqual((status["traces"], status["unresolved"]), (int(finds), int(not finds)))
         self.assertEqual(len(stored), int(finds), "what was traced is in the store when the agent has ended")
-        if finds:
-            trace = json.loads(done.stdout)
-            self.assertEqual((trace["dip"], trace["reached"], trace["path"][-1]), (server.ipv4, True, server.rack))
+        trace = json.loads(done.stdout) if finds else None
+        self.assertTrue(not finds or trace["reached"], trace)
+        return trace
 
     def test_without_permission_all_else_works(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -66,6 +66,10 @@ static void probes_are_the_flows(void **state)
     assert_memory_equal(bytes + 24, "\1\2\3\4", 4);
     assert_int_equal(bytes[33], 0x10); /* ACK alone: nothing that could end a connection */
     assert_int_not_equal(tcp_sum(&four, bytes + 20), 0xffff);
+    four.rewritten = true;
+    assert_int_equal(pd_trace_probe_write(&four, 3, 0x01020304, bytes), 40);
+    assert_int_equal(bytes[33], 0); /* nothing that conntrack takes for a connection */
+    assert_int_not_equal(tcp_sum(&four, bytes + 20), 0xffff);
     assert_int_equal(pd_trace_probe_write(&six, 9, 1, bytes), 60);
     assert_memory_equal(bytes, "\x6b\x8a\xbc\xde", 4);
     assert_int_equal(bytes[7], 9);
