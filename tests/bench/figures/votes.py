@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures 3 to 12 of the paper 007 (and its section 6.7) with the simulator's level of epochs, beside what the paper says.
 
-Usage: votes.py BIN [--out DIR] [--seeds N] [--first SEED] [--figures 3,4,…,12,size] [--jobs N]
+Usage: votes.py BIN [--out DIR] [--seeds N] [--first SEED] [--figures 3,4,…,12,size] [--jobs N] [--keep FILE]
 
 BIN is the folder with the program `pathdump`. Seeds are FIRST, FIRST + 2, … (odd ones unless told otherwise). Each seed draws its
 failed links, one epoch of flows, and every localiser judges the same evidence. Prints one JSON object a point; writes DIR/figureN.dat,
-.gp, .svg where gnuplot is installed, and DIR/README.md: a table of each figure.
+.gp, .svg where gnuplot is installed, and DIR/README.md: a table of each figure. With --keep each run
+is kept in FILE as soon as it is done, and is not made again: what was cut off goes on, and seeds may
+be added.
 
 accuracy: of the flows that the localiser blames on a failure, those that lost most on the very link that it names (section 6).
 found: of the flows that a failed link hurt, those with that link as cause. Both are per run; a run without such flows counts for nothing.
@@ -21,6 +23,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import threading
 
 import plots
 
@@ -159,6 +162,29 @@ def run(options, point, seed):
     return found
 
 
+class Kept:
+    """runs of before, one a line; without a file none is kept"""
+
+    def __init__(self, name):
+        self.name, self.found, self.lock = name, {}, threading.Lock()
+        if name and os.path.exists(name):
+            with open(name, encoding="utf-8") as file:
+                for line in file:
+                    row = json.loads(line)
+                    self.found[row["run"]] = row["found"]
+
+    def run(self, options, point, seed):
+        key = f"{seed} {point}"
+        if key not in self.found:
+            found = run(options, point, seed)
+            with self.lock:
+                self.found[key] = found
+                if self.name:
+                    with open(self.name, "a", encoding="utf-8") as file:
+                        file.write(json.dumps({"run": key, "found": found}) + "\n")
+        return self.found[key]
+
+
 # ---- figures
 
 def mean_error(values):
@@ -233,6 +259,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--keep")
     parser.add_argument("--figures", default=",".join(FIGURES))
     options = parser.parse_args()
     options.program = os.path.join(options.bin, "pathdump")
@@ -240,11 +267,11 @@ def main():
     chosen = {name: figure for name, figure in FIGURES.items() if name in options.figures.split(",") or name.rstrip("ab") in options.figures.split(",")}
     points = list(dict.fromkeys(point for figure in chosen.values() for point in figure.points))
     jobs = [(point, seed) for point in points for seed in range(options.first, options.first + 2 * options.seeds, 2)]
-    found, parts = collections.defaultdict(list), []
+    found, parts, kept = collections.defaultdict(list), [], Kept(options.keep)
     with tempfile.TemporaryDirectory() as options.scratch, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for shape in {point.shape for point in points}:
             network(options, {**SHAPE, "pods": shape})
-        for (point, _), result in zip(jobs, pool.map(lambda job: run(options, *job), jobs)):
+        for (point, _), result in zip(jobs, pool.map(lambda job: kept.run(options, *job), jobs)):
             found[point].append(result)
     for name, figure in chosen.items():
         rows = list(rows_of(name, figure, found))
