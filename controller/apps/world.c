@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "controller/apps/private.h"
 #include "controller/execute.h"
+#include "controller/telemetry/telemetry.h"
 
 #define SKEW_US (60 * PD_US_PER_S) /* by which clocks of hosts may be ahead of this one's */
 
@@ -214,6 +215,12 @@ static void edges(void *context, struct pd_app_edges *ret_edges)
     }
 }
 
+static void telemetry_plan(void *context, uint64_t *number, struct pd_pint_plan **plan)
+{
+    (void)context;
+    pd_telemetry_plan_now(number, plan);
+}
+
 /* ---- life ---- */
 
 static const struct pd_app_world_ops ops = {
@@ -224,6 +231,7 @@ static const struct pd_app_world_ops ops = {
     .observe = observe,
     .packet_out = packet_out,
     .edges = edges,
+    .telemetry_plan = telemetry_plan,
     .request = pd_apps_request,
 };
 

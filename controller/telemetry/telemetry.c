@@ -44,7 +44,8 @@ static struct {
     pthread_mutex_t lock;   /* of all below */
     pthread_cond_t wake;
     bool stopping;
-    char *text; /* the plan; NULL: none */
+    char *text;      /* the plan; NULL: none */
+    uint64_t number; /* of the plan: how many there were before */
     char hash[HASH_BYTES];
     struct host *hosts;
     size_t hosts_len;
@@ -67,7 +68,22 @@ static void take_text(char *text)
 {
     free(own.text);
     own.text = text;
+    own.number++;
     snprintf(own.hash, sizeof own.hash, "%016" PRIx64, pd_hash(text, strlen(text)));
+}
+
+void pd_telemetry_plan_now(uint64_t *number, struct pd_pint_plan **plan)
+{
+    pthread_mutex_lock(&own.lock);
+    if (*number != own.number) {
+        pd_pint_plan_free(*plan);
+        *plan = NULL;
+        if (own.text) {
+            pd_pint_plan_parse(own.text, strlen(own.text), "plan", plan, NULL);
+        }
+        *number = own.number;
+    }
+    pthread_mutex_unlock(&own.lock);
 }
 
 static int parse(const json_t *json, char **ret_text, struct pd_error *error)

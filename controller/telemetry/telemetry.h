@@ -15,4 +15,9 @@
 
 extern const struct pd_part pd_telemetry_part;
 
+/* Where the plan's number is not *number, *plan is freed and becomes a copy of the plan of now
+ * (NULL: none, or no memory), *number its number. Any thread. */
+struct pd_pint_plan;
+void pd_telemetry_plan_now(uint64_t *number, struct pd_pint_plan **plan);
+
 #endif

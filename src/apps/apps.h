@@ -56,6 +56,7 @@ enum pd_app_evidence {
     PD_APP_PROBES = 8,    /* what became of packets sent to find out */
 };
 
+struct pd_pint_plan;
 struct pd_app_world_ops {
     uint64_t (*now_us)(
         void *context); /* wall time; in the simulator: simulated, from its start on */
@@ -92,6 +93,11 @@ struct pd_app_world_ops {
     /* Sends a frame through the tables of a switch. NULL: this world has no switches. */
     int (*packet_out)(void *context, uint32_t switch_id, uint32_t in_port, const uint8_t *data,
                       size_t bytes);
+
+    /* The telemetry plan that switches write by (codec/pint/plan.h): where its number is not
+     * *number, *plan is given up for the one of now (NULL: none, also without memory) and *number
+     * is its number. NULL: in this world there is none. */
+    void (*telemetry_plan)(void *context, uint64_t *number, struct pd_pint_plan **plan);
 
     /* Whether hosts can put marks of their own on packets. NULL: in this world none does. */
     void (*edges)(void *context, struct pd_app_edges *ret_edges);

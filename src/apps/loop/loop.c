@@ -16,6 +16,7 @@ static void close_state(void *opaque)
         return;
     }
     pd_codec_free(state->codec);
+    pd_loop_reports_free(state->reports);
     free(state);
 }
 
@@ -29,6 +30,11 @@ static int open_state(const struct pd_app_call *call, void **ret_state, struct p
         return pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
     state->topology = call->world->topology;
+    failed = pd_loop_reports_new(&state->reports);
+    if (failed) {
+        close_state(state);
+        return pd_fail(error, failed, "%s", pd_error_text(failed));
+    }
     failed = pd_codec_new(state->topology, &state->codec, error);
     if (failed && failed != -PD_E_UNSUPPORTED) {
         close_state(state);
@@ -42,17 +48,18 @@ static int open_state(const struct pd_app_call *call, void **ret_state, struct p
     return 0;
 }
 
+static uint64_t now_us(const struct pd_app_world *world)
+{
+    return world->ops->now_us ? world->ops->now_us(world->context) : pd_clock_wall_us();
+}
+
 static bool packet_in(void *state, const struct pd_app_world *world,
                       const struct pd_app_packet *packet)
 {
     struct loop_state *own = state;
 
-    return own->codec && pd_loop_take(own, world, packet);
-}
-
-static uint64_t now_us(const struct pd_app_world *world)
-{
-    return world->ops->now_us ? world->ops->now_us(world->context) : pd_clock_wall_us();
+    return pd_loop_reports_take(own->reports, world, packet, now_us(world)) ||
+           (own->codec && pd_loop_take(own, world, packet));
 }
 
 static int run(void *state, const struct pd_app_call *call, struct pd_report *report,
@@ -68,9 +75,10 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     edges = pd_app_edges_say(call, report);
     pd_loop_report(own, back_us < to_us ? to_us - back_us : 0, !edges.open && !edges.unknown,
                    report);
-    if (!own->codec) {
-        pd_app_report_lacks(report,
-                            "the topology names no codec that tags links: tags cannot be read");
+    if (!own->codec && !pd_loop_reports_able(own->reports, call->world)) {
+        pd_app_report_lacks(
+            report, "the topology names no codec that tags links, and no telemetry plan has "
+                    "a query \"loop\": switches report none");
     }
     if (!call->world->ops->packet_out) {
         pd_app_report_lacks(report, "there are no switches here that would send packets");

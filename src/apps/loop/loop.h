@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "apps/apps.h"
+#include "apps/loop/reports.h"
 #include "codec/tagging/trace.h"
 #include "packet/packet.h"
 
@@ -96,6 +97,7 @@ struct loop_long {
 };
 
 struct loop_state {
+    struct loop_reports *reports; /* of switches, by a telemetry plan */
     const struct pd_topology *topology;
     struct pd_codec *codec;
     struct loop_packet packets[LOOP_BUCKETS][LOOP_WAYS];

@@ -249,12 +249,16 @@ void pd_loop_report(const struct loop_state *state, uint64_t from_us, bool edges
                     struct pd_report *report)
 {
     const struct loop_found *newest = NULL;
+    const uint32_t reported = pd_loop_reports_tell(state->reports, from_us, edges_held, report);
     uint32_t told, loops = add_loops(state, from_us, report, &newest);
     uint32_t longs = add_longs(state, from_us, report, &told);
 
     add_counters(state, report);
     if (newest) {
         say_loop(newest, loops, edges_held, report);
+        return;
+    }
+    if (reported) {
         return;
     }
     say_lacks(state, report);
