@@ -93,9 +93,10 @@ static int print_json(const struct pd_topology *topology, const struct pd_budget
 {
     json_t *theorem_1 = budget->is_clos ? json_real(budget->theorem_1) : json_null();
 
-    return pd_cli_json_print(json_pack("{s:o, s:f, s:o, s:o}", "theorem_1", theorem_1, "rate",
-                                       budget->rate, "busiest", busiest_json(topology, budget),
-                                       "theorem_2", theorem_2_json(budget)),
+    return pd_cli_json_print(json_pack("{s:o, s:f, s:f, s:o, s:o}", "theorem_1", theorem_1, "rate",
+                                       budget->rate, "held", budget->held, "busiest",
+                                       busiest_json(topology, budget), "theorem_2",
+                                       theorem_2_json(budget)),
                              error);
 }
 
@@ -103,6 +104,10 @@ static void print_text(const struct pd_topology *topology, const struct pd_budge
                        const struct pd_budget_ask *ask)
 {
     printf("%.4g traces a second from each host\n", budget->rate);
+    if (budget->held < budget->rate) {
+        printf("agents hold %.4g, since answers of all hosts at once spread around their mean\n",
+               budget->held);
+    }
     if (budget->is_clos) {
         printf("Theorem 1 allows %.4g", budget->theorem_1);
     } else {

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SPREAD 4.7534 /* standard deviations that a normal variable exceeds once in 10^6 */
+
 /* ---- the Clos network of paper 003, figure 16 ---- */
 
 struct clos {
@@ -252,6 +254,15 @@ static int find_busiest(const struct pd_topology *topology, uint32_t racks, uint
 
 /* ---- all of it ---- */
 
+/* The mean x of answers a second at which x + SPREAD * sqrt(x) are t_max: a sum of answers that
+ * come or do not has at most the variance x. */
+static double held_rate(double rate, double load, double t_max)
+{
+    const double root = (sqrt(SPREAD * SPREAD + 4 * t_max) - SPREAD) / 2;
+
+    return rate < 1 || load <= 0 ? rate : fmax(1, fmin(rate, root * root / load));
+}
+
 int pd_trace_budget_work_out(const struct pd_topology *topology, const struct pd_budget_ask *ask,
                              struct pd_budget *ret_budget, struct pd_error *error)
 {
@@ -276,6 +287,7 @@ int pd_trace_budget_work_out(const struct pd_topology *topology, const struct pd
         budget.rate = fmin(budget.rate, budget.theorem_1);
         theorem_2(&clos, ask, &budget);
     }
+    budget.held = held_rate(budget.rate, load, ask->t_max);
     budget.busiest_per_s = load * (budget.is_clos ? budget.theorem_1 : budget.rate);
     *ret_budget = budget;
     return 0;

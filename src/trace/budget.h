@@ -16,6 +16,11 @@
  * then answers 151 times. So the exact bound is worked out, too, by following the traffic from rack
  * to rack over all shortest paths; any graph has one. The rate is the smaller of the two.
  *
+ * Both are means. When all hosts trace at once, answers of a switch spread around them: at the rate
+ * of 112 hosts of 7 x 4 x 4 the busiest switch answered 107 to 121 times in each second of a storm,
+ * at T_max 100. So a host holds a lower rate, at which that happens once in 10^6 seconds. Below one
+ * trace a second there is but one token a host, and no rate helps the second in which all begin.
+ *
  * Theorem 2 (section 5.2, in the precise form of theorem 3 in the appendix) says when the ranking
  * by votes is right: k links that drop a packet with `loss` stand above all good ones while these
  * drop at most `noise_max`, for flows of `pkts_min` to `pkts_max` packets.
@@ -32,7 +37,8 @@ struct pd_budget_ask {
 struct pd_budget {
     bool is_clos;     /* else Theorems 1 and 2 say nothing */
     double theorem_1; /* traces a second of a host */
-    double rate;      /* what to use */
+    double rate;      /* what is allowed on the mean */
+    double held;      /* what to use */
     uint32_t busiest; /* switch, by index; PD_NONE: no traffic crosses any */
     /* answers a second of that switch, at the rate of Theorem 1, or where there is none at `rate`
      */

@@ -290,14 +290,14 @@ static int find_rate(const struct pd_tracer_config *config, double *ret_rate,
                      struct pd_error *error)
 {
     const struct pd_budget_ask ask = {.t_max = config->t_max};
-    struct pd_budget budget = {.rate = config->t_max};
+    struct pd_budget budget = {.held = config->t_max};
     int err =
         config->rate > 0 ? 0 : pd_trace_budget_work_out(config->topology, &ask, &budget, error);
 
     if (err && err != -PD_E_TOPOLOGY) {
         return err;
     }
-    *ret_rate = config->rate > 0 ? config->rate : budget.rate;
+    *ret_rate = config->rate > 0 ? config->rate : budget.held;
     return 0;
 }
 

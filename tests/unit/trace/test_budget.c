@@ -123,10 +123,44 @@ static void fat_tree(void **state)
     pd_topology_free(topology);
 }
 
+/* P(X > most) of a Poisson variable. */
+static double beyond(double mean, unsigned most)
+{
+    double term = exp(-mean), sum = term;
+
+    for (unsigned n = 1; n <= most; n++) {
+        term *= mean / n;
+        sum += term;
+    }
+    return 1 - sum;
+}
+
+/* All hosts at once: hardly ever does a switch answer more often than it may. */
+static void a_storm(void **state)
+{
+    struct pd_topology *topology;
+    struct pd_budget budget;
+
+    (void)state;
+    assert_int_equal(pd_topology_fat_tree(8, &topology, NULL), 0);
+    for (double t_max = 100; t_max <= 600; t_max += 100) {
+        const struct pd_budget_ask ask = {.t_max = t_max};
+        assert_int_equal(pd_trace_budget_work_out(topology, &ask, &budget, NULL), 0);
+        assert_true(budget.held >= 1 && budget.held < budget.rate);
+        assert_true(beyond(budget.held * t_max / budget.rate, (unsigned)t_max) < 1e-5);
+        assert_true(beyond(budget.rate * t_max / budget.rate, (unsigned)t_max) > .4);
+    }
+    const struct pd_budget_ask low = {.t_max = 4};
+    assert_int_equal(pd_trace_budget_work_out(topology, &low, &budget, NULL), 0);
+    near(budget.held, budget.rate); /* one token a host */
+    pd_topology_free(topology);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(paper), cmocka_unit_test(any_graph),
-                                       cmocka_unit_test(one_rack), cmocka_unit_test(fat_tree)};
+                                       cmocka_unit_test(one_rack), cmocka_unit_test(fat_tree),
+                                       cmocka_unit_test(a_storm)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
