@@ -243,11 +243,11 @@ $ tools/deps bench
 $ tests/bench/figures/votes.py build/release/bin --out docs/figures/votes
 ```
 
-Section 6's network (2 pods, 40 racks, 16 and 10 switches above them, 1,600 hosts), one epoch, {seeds}
-seeds (odd ones, from {first}); ± is the standard error. *Accuracy*: of the flows blamed on a failure,
-those that lost most on the link named. *Found*: of the flows that a failed link hurt, those with that
-link as cause. `integer` and `binary` are the optimisations of section 5.3. Every figure here is the
-simulator's; what real packets show is in [verdicts](../../verdicts.md).
+Section 6's network (2 pods, 40 racks, 16 and 10 switches above them, 1,600 hosts), one epoch,
+{seeds} seeds (odd ones, from {first}); ± is the standard error. *Accuracy*: of the flows blamed on
+a failure, those that lost most on the link named. *Found*: of the flows that a failed link hurt,
+those with that link as cause. `integer` and `binary` are the optimisations of section 5.3. Every
+figure here is the simulator's; [what it shows beside the paper](../README.md).
 
 """
 
