@@ -104,7 +104,8 @@ def drop_unused(text):
     """metadata without the fields that no instruction has"""
     used = uses(text.split("\n"))
     name = re.search(r"^metadata instanceof (\S+)", text, re.M).group(1)
-    head, body, rest = re.split(rf"(^struct {name} \{{\n.*?^\}})", text, maxsplit=1, flags=re.M | re.S)
+    head, body, rest = re.split(rf"(^struct {name} \{{\n.*?^\}})", text, maxsplit=1,
+                                flags=re.M | re.S)
     kept = [line for line in body.split("\n")
             if not (field := re.match(r"\s*bit<\d+> (\S+)", line)) or f"m.{field.group(1)}" in used]
     return head + "\n".join(kept) + rest

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of docs/map.md: a test bed with traffic, a link that loses packets and a flow that changed its path, view by view.
+"""The pictures of docs/map.md: a test bed with traffic, a link that loses packets and a flow that
+changed its path, view by view.
 
     shots.py [FOLDER]       as root; writes FOLDER/VIEW.png (default: docs/map)
 """
@@ -18,7 +19,9 @@ FAULT_S = 90
 
 
 def wait_suspect(page, name):
-    page.until(lambda: "suspect" in (page.js("return document.querySelector(`tr[data-link=\"${arguments[0]}\"]`)?.textContent", name) or ""), name, FAULT_S)
+    page.until(lambda: "suspect" in (
+        page.js("return document.querySelector(`tr[data-link=\"${arguments[0]}\"]`)?.textContent",
+                name) or ""), name, FAULT_S)
 
 
 def shoot(page, folder, name, fragment, ready=None):
@@ -35,8 +38,10 @@ def detour(bed):
     server = bed_test.traffic.Server(receiver)
     connection = bed_test.traffic.Sender(sender, receiver.ipv4, 1)
     connection.send(300_000)
-    args = {"src_ip": sender.ipv4, "dst_ip": receiver.ipv4, "dst_port": bed_test.traffic.PORT, "protocol": 6, "live": True}
-    flow = max(bed.controller.ask("execute", {"hosts": "all", "query": "getFlows", "args": args})["flows"], key=lambda row: row["bytes"])
+    args = {"src_ip": sender.ipv4, "dst_ip": receiver.ipv4, "dst_port": bed_test.traffic.PORT,
+            "protocol": 6, "live": True}
+    flow = max(bed.controller.ask("execute", {"hosts": "all", "query": "getFlows",
+                                              "args": args})["flows"], key=lambda row: row["bytes"])
     bed.link_down(*flow["path"][-2:])
     connection.send(300_000)
     connection.close()
@@ -50,7 +55,8 @@ def main(folder):
     link = "-".join(map(str, bed_test.LOSSY))
     with bed_test.scenario.bed("shots", tagged=all, controller=True) as bed:
         bed_test.start_all(bed)
-        bed.controller.ask("watches", {"app": "silent-drops", "period_s": 2, "args": {"link_mbps": bed_test.LINK_MBPS}})
+        bed.controller.ask("watches", {"app": "silent-drops", "period_s": 2,
+                                       "args": {"link_mbps": bed_test.LINK_MBPS}})
         with Background(bed.hosts.values()), Page(bed.controller.door(), SIZE) as page:
             page.open("#view=fabric&metric=load_bps")
             time.sleep(10)
@@ -58,13 +64,16 @@ def main(folder):
             wait_suspect(page, link)
             shoot(page, folder, "fabric", "#view=fabric&metric=load_bps")
             shoot(page, folder, "matrix", "#view=matrix&metric=load_bps")
-            shoot(page, folder, "link", f"#view=link&link={link}&metric=load_bps", lambda: page.rows("top-flows"))
+            shoot(page, folder, "link", f"#view=link&link={link}&metric=load_bps",
+                  lambda: page.rows("top-flows"))
             shoot(page, folder, "verdicts", "#view=verdicts", lambda: page.rows("verdict"))
             shoot(page, folder, "alarms", "#view=alarms", lambda: page.rows("alarm-group"))
             flow = detour(bed)
-            shoot(page, folder, "flow", f"#view=flow&flow={flow}&metric=load_bps", lambda: len(page.rows("flow-path")) == 2)
+            shoot(page, folder, "flow", f"#view=flow&flow={flow}&metric=load_bps",
+                  lambda: len(page.rows("flow-path")) == 2)
             page.js("localStorage.setItem('theme', 'light')")
-            shoot(page, folder, "light", f"#view=fabric&metric=load_bps&link={link}", lambda: page.rows("top-flows"))
+            shoot(page, folder, "light", f"#view=fabric&metric=load_bps&link={link}",
+                  lambda: page.rows("top-flows"))
             bed.faults.clear()
 
 

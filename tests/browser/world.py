@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A controller and four agents of a fat-tree (k = 4) for the page: who was sent what is known, one flow took two paths."""
+"""A controller and four agents of a fat-tree (k = 4) for the page: who was sent what is known, one
+flow took two paths."""
 import http.client
 import json
 import os
@@ -22,7 +23,8 @@ SENT = {21: ("10.1.2.2", 1000, [(n / 10, FIRST) for n in range(70)]),
         26: ("10.2.2.2", 1003, [(n / 2, SECOND) for n in range(16)])}
 TWO_PATHS = {"4,11,3", "4,12,3"}
 FLOW = ("src_ip", "dst_ip", "src_port", "dst_port", "protocol")
-HOSTILE = ["<img src=x onerror=window.hurt=1>", "</bdi><script>window.hurt=1</script>", "\u202egnp.exe\u2066 \u200f", "\U0001f9ff" * 64, "javascript:window.hurt=1"]
+HOSTILE = ["<img src=x onerror=window.hurt=1>", "</bdi><script>window.hurt=1</script>",
+           "\u202egnp.exe\u2066 \u200f", "\U0001f9ff" * 64, "javascript:window.hurt=1"]
 
 
 class World:
@@ -50,7 +52,8 @@ class World:
         address = next(a for a in host["addrs"] if "." in a)
         at = os.path.join(self.at, str(host["id"]))
         os.mkdir(at)
-        frames = [(int((START_S + s) * 1e6), frame(source, address, port, 80, b"x" * 400, tags=(tag,))) for s, tag in packets]
+        frames = [(int((START_S + s) * 1e6),
+                   frame(source, address, port, 80, b"x" * 400, tags=(tag,))) for s, tag in packets]
         write_pcap(os.path.join(at, "in.pcap"), frames)
         return Daemon(at, topology=self.topology, intake="pcap:" + os.path.join(at, "in.pcap"))
 
@@ -69,10 +72,12 @@ class World:
     def ask(self, method, target, body=None, **headers):
         connection = http.client.HTTPConnection("127.0.0.1", self.controller.port, timeout=30)
         try:
-            connection.request(method, target, body=json.dumps(body) if body is not None else None, headers=headers)
+            connection.request(method, target, body=json.dumps(body) if body is not None else None,
+                               headers=headers)
             answer = connection.getresponse()
             text = answer.read()
-            return answer.status, json.loads(text) if answer.headers["Content-Type"] == "application/json" else text
+            return answer.status, json.loads(text) if answer.headers[
+                "Content-Type"] == "application/json" else text
         finally:
             connection.close()
 
@@ -87,8 +92,10 @@ class World:
         for n in range(number):
             self.seq += 1
             flow = dict(zip(FLOW, ("10.1.2.2", "10.1.1.2", (port + n) % 65535 + 1, 80, 6)))
-            alarms.append({"seq": self.seq, "time_us": time.time_ns() // 1000, "reason": reason, "detail": detail, "paths": [list(path)], "flow_id": flow})
-        status, answer = self.ask("POST", "/v1/alarms", {"host": host, "spool": "00000000000000aa", "alarms": alarms})
+            alarms.append({"seq": self.seq, "time_us": time.time_ns() // 1000, "reason": reason,
+                           "detail": detail, "paths": [list(path)], "flow_id": flow})
+        status, answer = self.ask("POST", "/v1/alarms",
+                                  {"host": host, "spool": "00000000000000aa", "alarms": alarms})
         assert status == 200, answer
 
     def close(self):

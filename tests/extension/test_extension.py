@@ -119,7 +119,8 @@ class Extension(unittest.TestCase):
 
     def test_localiser(self):
         name = os.path.join(self.folder, "evidence.ndjson")
-        rows = [{"path": [1, 9, 17], "pkts": 100, "lost": 3}, {"path": [9, 17], "pkts": 10, "lost": 2},
+        rows = [{"path": [1, 9, 17], "pkts": 100, "lost": 3},
+                {"path": [9, 17], "pkts": 10, "lost": 2},
                 {"path": [2, 9, 1], "pkts": 100, "lost": 0}]
         self.write(name, "".join(json.dumps(row) + "\n" for row in rows))
         answer = json.loads(pathdump("localise", "--topology", self.topology, "--evidence", name,

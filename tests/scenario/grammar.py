@@ -31,10 +31,12 @@ class Packets:
 
 
 class Scenario:
-    """`topology` and `settings` are words of commands; `place` is where a statement stands in the file"""
+    """`topology` and `settings` are words of commands; `place` is where a statement stands in the
+    file"""
 
     def __init__(self, name):
-        self.name, self.topology, self.settings, self.packets, self.expectations = name, [], [], [], []
+        self.name, self.topology, self.settings, self.packets, self.expectations = (name, [], [],
+                                                                                    [], [])
 
 
     def place(self, line):
@@ -64,7 +66,7 @@ class Words:
             raise ValueError(f"`{self.rest[0]}` is one word too many")
 
 
-# ---- words -------------------------------------------------------------------------------------------------------------
+# ---- words ----
 
 def number(text, most=2**53):
     if not text.isascii() or not text.isdigit() or int(text) > most:
@@ -88,7 +90,8 @@ def microseconds(text):
 
 def endpoint(text, has_ports):
     """(address, port): 10.1.1.2:80, [fd00::2]:80; without a port it is 0"""
-    host, colon, port = text.rpartition(":") if text.startswith("[") or text.count(":") == 1 else (text, "", "")
+    host, colon, port = text.rpartition(":") if text.startswith("[") or text.count(":") == 1 else (
+        text, "", "")
     if text.endswith("]"):
         host, colon = text, ""
     if colon and not has_ports:
@@ -105,13 +108,14 @@ def take_flow(words):
     return Flow(src_ip, dst_ip, src_port, dst_port, protocol)
 
 
-# ---- rows: the same text for what is expected and for what came -----------------------------------------------------------
+# ---- rows: the same text for what is expected and for what came ----
 
 def flow_text(flow):
     def end(host, port):
         host = f"[{host}]" if ":" in host and port else host
         return f"{host}:{port}" if port else host
-    return f"{NAMES.get(flow.protocol, flow.protocol)} {end(flow.src_ip, flow.src_port)} > {end(flow.dst_ip, flow.dst_port)}"
+    return (f"{NAMES.get(flow.protocol, flow.protocol)} {end(flow.src_ip, flow.src_port)} > "
+            f"{end(flow.dst_ip, flow.dst_port)}")
 
 
 def list_text(items):
@@ -130,7 +134,8 @@ def counts_text(pkts, size):
 
 
 def time_text(us):
-    return f"{Decimal(us) / 1_000_000:f}".rstrip("0").rstrip(".") if us % 1_000_000 else str(us // 1_000_000)
+    return f"{Decimal(us) / 1_000_000:f}".rstrip("0").rstrip(".") if us % 1_000_000 else str(
+        us // 1_000_000)
 
 
 def span_text(first_us, last_us):
@@ -173,7 +178,8 @@ def take_alarm(words):
 
 
 ROWS = {
-    "getFlows": lambda words: f"{flow_text(take_flow(words))} {take_trail(words)} {take_counts(words)} {take_span(words)}",
+    "getFlows": lambda words: f"{flow_text(take_flow(words))} {take_trail(words)} "
+    f"{take_counts(words)} {take_span(words)}",
     "getPaths": take_trail,
     "getCount": take_counts,
     "getDuration": take_span,
@@ -182,7 +188,7 @@ ROWS = {
 }
 
 
-# ---- packets -----------------------------------------------------------------------------------------------------------
+# ---- packets ----
 
 def take_train(packets, words, count):
     packets.times = number(count, 1_000_000)
@@ -200,7 +206,8 @@ def take_fragment(packets, words):
 def take_flags(packets, words):
     flags = words.take("TCP flags").split(",")
     if not set(flags) <= set(TCP_FLAGS) or packets.flow.protocol != TCP:
-        raise ValueError(f"`{','.join(flags)}`: expected flags of a TCP packet: {', '.join(TCP_FLAGS)}")
+        raise ValueError(
+            f"`{','.join(flags)}`: expected flags of a TCP packet: {', '.join(TCP_FLAGS)}")
     packets.flags = sum(TCP_FLAGS[flag] for flag in flags)
 
 
@@ -244,7 +251,7 @@ def take_packets(line, words):
     return packets
 
 
-# ---- lines -------------------------------------------------------------------------------------------------------------
+# ---- lines ----
 
 class Reader:
     def __init__(self, name):

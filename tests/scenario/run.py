@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Replays scenarios: a capture of the packets, pathdumpd on it, and its answers against what is expected.
+"""Replays scenarios: a capture of the packets, pathdumpd on it, and its answers against what is
+expected.
 
-Usage: run.py FILE.scenario …                   exit 1 if anything is not as expected; PD_BIN names the folder of the programs
-       run.py --capture FILE.scenario OUT.pcap  only writes the packets, as the receiving server would have captured them
+Usage: run.py FILE.scenario …                   exit 1 if anything is not as expected; PD_BIN names
+the folder of the programs
+       run.py --capture FILE.scenario OUT.pcap  only writes the packets, as the receiving server
+       would have captured them
 """
 import difflib
 import json
@@ -19,7 +22,7 @@ from grammar import EPOCH_US, QUERIES, Flow, ScenarioError
 from programs import PATIENCE_S, Daemon, pathdump
 
 
-# ---- packets -> capture ------------------------------------------------------------------------------------------------
+# ---- packets -> capture ----
 
 class Sender:
     """frames of a scenario, and the account of what was sent"""
@@ -31,7 +34,8 @@ class Sender:
 
     def encode(self, flow, path):
         """what switches along the path write: (tags, DSCP)"""
-        words = ["--topology", self.topology, "--src", flow.src_ip, "--dst", flow.dst_ip, "--path", grammar.list_text(path), "--json"]
+        words = ["--topology", self.topology, "--src", flow.src_ip, "--dst", flow.dst_ip, "--path",
+                 grammar.list_text(path), "--json"]
         answer = json.loads(pathdump("codec", "encode", *words))
         if answer["punted"]:
             raise AssertionError("a packet on this path is punted, it never arrives")
@@ -50,25 +54,31 @@ class Sender:
         return tags, dscp or packets.dscp
 
     def send(self, packets):
-        """[(time, frame)]; the priority of a tag says how deep the stack was, as switches write it"""
+        """[(time, frame)]; the priority of a tag says how deep the stack was, as switches write
+        it"""
         tags, dscp = self.marks(packets)
         flow = packets.flow
-        ip = capture.packet(flow.src_ip, flow.dst_ip, flow.src_port, flow.dst_port, bytes(packets.payload_bytes), flow.protocol, dscp,
+        ip = capture.packet(flow.src_ip, flow.dst_ip, flow.src_port, flow.dst_port,
+                            bytes(packets.payload_bytes), flow.protocol, dscp,
                             packets.flags, packets.fragment)
-        raw = capture.ethernet(ip, [depth << 13 | tag for depth, tag in enumerate(tags, 1)], packets.outer)
+        raw = capture.ethernet(ip, [depth << 13 | tag for depth, tag in enumerate(tags, 1)],
+                               packets.outer)
         self.pkts += packets.times
         self.bytes += packets.times * len(ip)
-        return [(EPOCH_US + packets.time_us + n * packets.every_us, raw) for n in range(packets.times)]
+        return [(EPOCH_US + packets.time_us + n * packets.every_us, raw)
+                for n in range(packets.times)]
 
     def run(self):
-        """sections one after the other; within one, packets are captured in the order of their times"""
+        """sections one after the other; within one, packets are captured in the order of their
+        times"""
         for section in sorted({packets.section for packets in self.scenario.packets}):
-            frames = [frame for packets in self.scenario.packets if packets.section == section for frame in self.send(packets)]
+            frames = [frame for packets in self.scenario.packets if packets.section == section
+                      for frame in self.send(packets)]
             self.frames += sorted(frames, key=lambda frame: frame[0])
         return self
 
 
-# ---- answers -> rows ---------------------------------------------------------------------------------------------------
+# ---- answers -> rows ----
 
 def flow_of(document):
     return Flow(*(document[name] for name in Flow._fields))
@@ -89,16 +99,19 @@ def trail(row):
 def rows_of(name, answer):
     """the answer to a query in the words of a scenario"""
     if name == "getFlows":
-        return [f"{grammar.flow_text(flow_of(row['flow_id']))} {trail(row)} {counts(row)} {span(row)}" for row in answer["flows"]]
+        return [f"{grammar.flow_text(flow_of(row['flow_id']))} {trail(row)} {counts(row)} "
+                f"{span(row)}" for row in answer["flows"]]
     if name == "getPaths":
-        return [grammar.trail_text(path) for path in answer["paths"]] + [trail(row) for row in answer.get("infeasible", ())]
+        return [grammar.trail_text(path)
+                for path in answer["paths"]] + [trail(row) for row in answer.get("infeasible", ())]
     if name == "getCount":
         return [counts(answer)]
     return [span(answer)] if answer["stime_us"] is not None else []
 
 
 def alarm_rows(answer):
-    return [f"{one['reason']} {grammar.flow_text(flow_of(one['flow_id']))} {trail(one)} times {one['count']}" for one in answer["alarms"]]
+    return [f"{one['reason']} {grammar.flow_text(flow_of(one['flow_id']))} {trail(one)} times "
+            f"{one['count']}" for one in answer["alarms"]]
 
 
 def status_row(status, key):
@@ -107,15 +120,17 @@ def status_row(status, key):
     return f"{key} {status}"
 
 
-# ---- runs --------------------------------------------------------------------------------------------------------------
+# ---- runs ----
 
 class Stored:
-    """the capture is stored, the daemon has gone, and the TIB is asked; there is no one to tell of alarms"""
+    """the capture is stored, the daemon has gone, and the TIB is asked; there is no one to tell of
+    alarms"""
     name = "pcap, TIB"
 
     def __init__(self, folder, topology, settings, frames):
         capture.write_pcap(os.path.join(folder, "in.pcap"), frames)
-        with Daemon(folder, "--exit-after-intake", *settings, intake=f"pcap:{folder}/in.pcap", topology=topology, listen=False) as daemon:
+        with Daemon(folder, "--exit-after-intake", *settings, intake=f"pcap:{folder}/in.pcap",
+                    topology=topology, listen=False) as daemon:
             if daemon.process.wait(PATIENCE_S):
                 raise AssertionError(f"pathdumpd: {daemon.log()}")
         self.where = "--tib", os.path.join(folder, "tib")
@@ -139,7 +154,8 @@ class Served(Stored):
 
     def __init__(self, folder, topology, settings, frames):
         capture.write_pcapng(os.path.join(folder, "in.pcapng"), frames)
-        self.daemon = Daemon(folder, *settings, intake=f"pcap:{folder}/in.pcapng", topology=topology)
+        self.daemon = Daemon(folder, *settings, intake=f"pcap:{folder}/in.pcapng",
+                             topology=topology)
         self.where = "--agent", f"http://127.0.0.1:{self.daemon.port}"
         try:
             self.daemon.wait_state("finished")
@@ -161,7 +177,7 @@ class Served(Stored):
                 raise AssertionError(f"pathdumpd: {self.daemon.log()}")
 
 
-# ---- checks ------------------------------------------------------------------------------------------------------------
+# ---- checks ----
 
 def difference(wanted, got):
     lines = difflib.unified_diff(sorted(wanted), sorted(got), "expected", "came", lineterm="", n=99)
@@ -180,7 +196,8 @@ def check_rows(scenario, run):
         except AssertionError as error:
             raise ScenarioError(f"{place}: {error}") from None
         if got is not None and sorted(got) != sorted(expectation.rows):
-            yield f"{place}: ({run.name}) {' '.join(expectation.words)}\n{difference(expectation.rows, got)}"
+            yield (f"{place}: ({run.name}) {' '.join(expectation.words)}\n"
+                   f"{difference(expectation.rows, got)}")
 
 
 def check_sums(scenario, run, sender):
@@ -188,7 +205,8 @@ def check_sums(scenario, run, sender):
     flows = run.ask("getFlows")["flows"]
     stored = sum(row["pkts"] for row in flows), sum(row["bytes"] for row in flows)
     if stored != (sender.pkts, sender.bytes):
-        yield f"{scenario.name}: ({run.name}) sent {sender.pkts, sender.bytes} packets and bytes, stored {stored}"
+        yield (f"{scenario.name}: ({run.name}) sent {sender.pkts, sender.bytes} packets and bytes, "
+               f"stored {stored}")
 
 
 def check_same(scenario, runs):
@@ -233,7 +251,8 @@ def run_text(name, text):
 
 
 def write_capture(name, out):
-    with open(name, encoding="utf-8") as file, tempfile.TemporaryDirectory(prefix="pathdump-scenario-") as folder:
+    with open(name, encoding="utf-8") as file, tempfile.TemporaryDirectory(
+        prefix="pathdump-scenario-") as folder:
         capture.write_pcap(out, sent(grammar.parse(name, file.read()), folder)[0].frames)
 
 
@@ -244,7 +263,8 @@ def main(names):
             with open(name, encoding="utf-8") as file:
                 findings = run_text(os.path.relpath(name), file.read())
         except (ScenarioError, AssertionError) as error:
-            findings = [str(error) if isinstance(error, ScenarioError) else f"{os.path.relpath(name)}: {error}"]
+            findings = [str(error) if isinstance(error, ScenarioError)
+                        else f"{os.path.relpath(name)}: {error}"]
         print("\n".join(findings) if findings else f"{os.path.relpath(name)}: as expected")
         failed += bool(findings)
     return 1 if failed else 0

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runner itself: a mistake in a scenario is named with its place, and an answer that is not as expected is a finding."""
+"""The runner itself: a mistake in a scenario is named with its place, and an answer that is not as
+expected is a finding."""
 import unittest
 from unittest import mock
 
@@ -27,7 +28,8 @@ expect status
     decoder.infeasible 1
 """
 
-# what is replaced, by what, and how often it is found: by both runs, or by the one that has an agent
+# what is replaced, by what, and how often it is found: by both runs, or by the one that has an
+# agent
 WRONG = [
     ("via 1,9,17,11,3 2 pkts", "via 1,9,18,11,3 2 pkts", 2),
     ("2 pkts 200 bytes 0", "3 pkts 200 bytes 0", 2),
@@ -89,14 +91,16 @@ class RunnerTest(unittest.TestCase):
 
         with mock.patch.object(run.Sender, "run", lose_one):
             findings = run.run_text("lost", GOOD)
-        self.assertEqual(sum("sent (3, 300) packets and bytes, stored (2, 200)" in finding for finding in findings), 2)
+        self.assertEqual(sum("sent (3, 300) packets and bytes, stored (2, 200)" in finding
+                             for finding in findings), 2)
 
     def test_mistakes_have_a_place(self):
         for line, text in MISTAKES:
             with self.subTest(line=line):
                 with self.assertRaises(ScenarioError) as caught:
                     parse("some.scenario", GOOD + line + "\n")
-                self.assertTrue(str(caught.exception).startswith(f"some.scenario:{GOOD.count(NEWLINE) + 1}: "))
+                self.assertTrue(
+                    str(caught.exception).startswith(f"some.scenario:{GOOD.count(NEWLINE) + 1}: "))
                 self.assertIn(text, str(caught.exception))
 
     def test_row_without_expect(self):

@@ -10,7 +10,8 @@ import socket
 import subprocess
 import time
 
-BIN = os.environ.get("PD_BIN") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build/release/bin")
+BIN = os.environ.get("PD_BIN") or os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                               "../../build/release/bin")
 
 # Under sanitizers everything takes its time.
 PATIENCE_S = 60
@@ -21,7 +22,8 @@ def program(name):
 
 
 def pathdump(*words, code=0):
-    done = subprocess.run([program("pathdump"), *map(str, words)], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    done = subprocess.run([program("pathdump"), *map(str, words)], capture_output=True, text=True,
+                          timeout=PATIENCE_S, check=False)
     assert done.returncode == code, f"exit {done.returncode}: {words}: {done.stderr}"
     return done.stdout
 
@@ -32,7 +34,8 @@ _held = []      # a socket for each port that free_port() gave
 
 
 def free_port():
-    """nobody else is given it until this process ends: a host that is away is no daemon of another test. Whoever listens there sets SO_REUSEADDR"""
+    """nobody else is given it until this process ends: a host that is away is no daemon of another
+    test. Whoever listens there sets SO_REUSEADDR"""
     held = socket.socket()
     held.bind(("127.0.0.1", 0))
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -43,14 +46,16 @@ def free_port():
 class Daemon:
     """pathdumpd with the usual flags; `more` come last and win"""
 
-    def __init__(self, folder, *more, intake=None, topology=None, listen=True, environment=None, launcher=(), name="pathdumpd", port=None):
+    def __init__(self, folder, *more, intake=None, topology=None, listen=True, environment=None,
+                 launcher=(), name="pathdumpd", port=None):
         self.port = port or free_port()
         self.folder = folder
         self.url = f"http://127.0.0.1:{self.port}"
         self.errors = os.path.join(folder, f"stderr-{self.port}")
         words = [*launcher, program(name)]
         if name == "pathdumpd":
-            words += ["--tcp-monitor", "none"]      # what other connections of this machine suffer is no alarm of a test
+            # what other connections of this machine suffer is no alarm of a test
+            words += ["--tcp-monitor", "none"]
         if topology:
             words += ["--topology", topology]
         if intake:
@@ -58,7 +63,8 @@ class Daemon:
         if listen:
             words += ["--listen", f"127.0.0.1:{self.port}"]
         with open(self.errors, "wb") as errors:
-            self.process = subprocess.Popen([*words, *more], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
+            self.process = subprocess.Popen([*words, *more], stdin=subprocess.DEVNULL,
+                                            stdout=subprocess.DEVNULL, stderr=errors,
                                             env={**os.environ, **(environment or {})})
 
     def __enter__(self):
@@ -143,6 +149,8 @@ class Controller(Daemon):
     def __init__(self, folder, topology, hosts, *more, port=None):
         name = os.path.join(folder, "hosts.json")
         with open(name, "w", encoding="utf-8") as out:
-            json.dump([{"id": host, "name": f"h{host}", "url": url} for host, url in hosts.items()], out)
-        super().__init__(folder, "--hosts", name, "--state", os.path.join(folder, "state"), *more, topology=topology, name="pathdump-controller",
+            json.dump([{"id": host, "name": f"h{host}", "url": url} for host, url in hosts.items()],
+                      out)
+        super().__init__(folder, "--hosts", name, "--state", os.path.join(folder, "state"), *more,
+                         topology=topology, name="pathdump-controller",
                          port=port)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of structure.py that make the tree read as if one hand had written it: widths, names, words.
+"""Rules of structure.py that make the tree read as if one hand had written it: widths, names,
+words.
 
 What breaks a rule of RULES from before it was there stands in exceptions.txt, as `RULE FILE COUNT`
 (`prefix FOLDER COUNT`). That list only shrinks: a file with fewer findings than it may have is a
@@ -19,11 +20,13 @@ GROUND = "src/base"
 SYMBOLS_OF_ALL = {"main", "BPF_PROG"}
 
 TAG = re.compile(r"^(?:struct|union|enum) (pd_\w+) \{", re.M)
-DEFINED = re.compile(r"^(?!static|BODY|typedef|extern|struct \w+ \{|union|enum \w+ \{|#|return|else|\s)"
-                     r"[A-Za-z_][\w \*]*?[ \*](\w+)(?:\([^;{}]*?\)\n\{|(?:\[[^\]\n]*\])* = )", re.M)
+DEFINED = re.compile(
+    r"^(?!static|BODY|typedef|extern|struct \w+ \{|union|enum \w+ \{|#|return|else|\s)"
+    r"[A-Za-z_][\w \*]*?[ \*](\w+)(?:\([^;{}]*?\)\n\{|(?:\[[^\]\n]*\])* = )", re.M)
 TORN = re.compile(r"^ {4,}(?:const |struct |enum |unsigned |_Atomic\(?)*[\w *()]+\n"
                   r" {8,}\w+(?:\[[^\]\n]*\])*;", re.M)
-BY_NAME = re.compile(r"\bstrn?cmp\((?:[^;()]*(?:kind|ops->name), \"|\"\w+\", [^;()]*(?:kind|ops->name)\b)")
+BY_NAME = re.compile(
+    r"\bstrn?cmp\((?:[^;()]*(?:kind|ops->name), \"|\"\w+\", [^;()]*(?:kind|ops->name)\b)")
 NO_MEMORY = re.compile(r'"[^"\n]*\bout of memory\b')
 ERROR_CODE = re.compile(r"\bint (?:\w+, )*(e|code|rc|res)(?: = |;|, )")
 POSITIONAL = re.compile(r"^(?:static )?const (?:static )?struct [^\n]*\[[^\n]*\] = \{\n"
@@ -36,7 +39,8 @@ def is_c(name):
 
 
 def too_wide(name, lines):
-    """numbers of the lines; tables and code of Markdown may be wider, and so may tables of macros"""
+    """numbers of the lines; tables and code of Markdown may be wider, and so may tables of
+    macros"""
     in_code = False
     for number, line in enumerate(lines, 1):
         in_code ^= line.lstrip().startswith("```" if name.endswith(".md") else "// clang-format o")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the tree to its own rules: storeys of the stages, SPDX lines, READMEs, file lengths, links in the documentation.
+"""Holds the tree to its own rules: storeys of the stages, SPDX lines, READMEs, file lengths, links
+in the documentation.
 
 Usage: structure.py [ROOT]      prints one line for each finding; exit 1 if there is any
        structure.py --storeys   prints the storeys of the stages, for docs/hacking.md
@@ -10,13 +11,15 @@ import os
 import re
 import sys
 
-# The storeys, as docs/hacking.md shows them. A stage may use all stages of the storeys before its own, and of its own
-# those that stand behind it here.
+# The storeys, as docs/hacking.md shows them. A stage may use all stages of the storeys before its
+# own, and of its own those that stand behind it here.
 STOREYS = {
     "ground": {"base": [], "packet": ["base"], "trajectory": ["base", "packet"],
                "meter": ["base"]},
-    "network": {"json": [], "topology": [], "telemetry": ["topology"], "codec": ["json", "topology", "telemetry"]},
-    "sources": {"kernel": [], "intake": ["kernel"], "monitor": ["kernel"], "probe": [], "trace": ["monitor"],
+    "network": {"json": [], "topology": [], "telemetry": ["topology"],
+                "codec": ["json", "topology", "telemetry"]},
+    "sources": {"kernel": [], "intake": ["kernel"], "monitor": ["kernel"], "probe": [],
+                "trace": ["monitor"],
                 "slow_path": [], "p4": ["probe"]},
     "resolve": {"resolve": []},
     "store": {"tib": []},
@@ -39,33 +42,44 @@ def may_use():
 
 
 MAY_USE = may_use()
-# What a stage's subfolders offer to others. Every other header of a subfolder is that backend's own.
+# What a stage's subfolders offer to others. Every other header of a subfolder is that backend's
+# own.
 OFFERED = {
-    "codec/pint/encode.h", "codec/pint/flow.h", "codec/pint/numbers.h", "codec/pint/plan.h", "codec/pint/planner.h",
-    "codec/pint/tables.h", "codec/pint/trials.h", "codec/pint/values.h", "codec/tagging/mark.h", "codec/tagging/trace.h",
+    "codec/pint/encode.h", "codec/pint/flow.h", "codec/pint/numbers.h", "codec/pint/plan.h",
+    "codec/pint/planner.h",
+    "codec/pint/tables.h", "codec/pint/trials.h", "codec/pint/values.h", "codec/tagging/mark.h",
+    "codec/tagging/trace.h",
     "probe/plan/plan.h",
-    "query/rows/cells.h", "query/rows/out.h", "query/rows/record.h", "query/rows/rows.h", "query/rows/text.h",
+    "query/rows/cells.h", "query/rows/out.h", "query/rows/record.h", "query/rows/rows.h",
+    "query/rows/text.h",
     "telemetry/ioam/ioam.h", "telemetry/sr_int/sr_int.h",
 }
 LIBC_ONLY = {"base", "packet", "trajectory"}        # they are compiled into other people's programs
-IN_SWITCH = ("packet", "trajectory")                # tools/ovs compiles them into the switch, with what it names of base
-FOLDER = {stage: stage if stage in ("topology", "controller") else f"src/{stage}" for stage in MAY_USE}
+# tools/ovs compiles them into the switch, with what it names of base
+IN_SWITCH = ("packet", "trajectory")
+FOLDER = {stage: stage if stage in ("topology", "controller") else f"src/{stage}"
+          for stage in MAY_USE}
 
 GENERATED = {"pd_version.h", "pd_extensions.h", "sim_sizes.h"}
-LIBC = set("""aio alloca assert byteswap cpuid ctype dirent dlfcn elf endian errno err fcntl features fenv float fnmatch
-ftw getopt glob grp ifaddrs inttypes iso646 langinfo libgen limits link locale malloc math mqueue netdb paths poll pthread
-pty pwd regex resolv sched search semaphore setjmp signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio
-stdlib stdnoreturn string strings syscall sysexits syslog termios threads time uchar ucontext unistd utime utmp wchar
-wctype wordexp cpuid immintrin nmmintrin smmintrin x86intrin emmintrin tmmintrin arm_acle arm_neon""".split())
+LIBC = set("""aio alloca assert byteswap cpuid ctype dirent dlfcn elf endian errno err fcntl
+features fenv float fnmatch ftw getopt glob grp ifaddrs inttypes iso646 langinfo libgen limits
+link locale malloc math mqueue netdb paths poll pthread pty pwd regex resolv sched search
+semaphore setjmp signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib
+stdnoreturn string strings syscall sysexits syslog termios threads time uchar ucontext unistd
+utime utmp wchar wctype wordexp cpuid immintrin nmmintrin smmintrin x86intrin emmintrin
+tmmintrin arm_acle arm_neon""".split())
 LIBC_FOLDERS = {"sys", "arpa", "net", "netinet", "netpacket", "linux", "asm", "asm-generic", "bits"}
 
-# A change of these headers builds at most so many objects anew: .c files that include it, directly or indirectly.
+# A change of these headers builds at most so many objects anew: .c files that include it, directly
+# or indirectly.
 DEPENDENTS_MAX = {"src/tib/tib.h": 90}
 
-# What carries the marks of link tags is known where packets are read and stripped, in the schemes, and to who writes
-# rows; beside that where people or a store name these parts. So many files at the most.
+# What carries the marks of link tags is known where packets are read and stripped, in the schemes,
+# and to who writes rows; beside that where people or a store name these parts. So many files at the
+# most.
 CARRIER = re.compile(r"\b(vid|dscp|tags_len)\b")
-CARRIER_PLACES = ("src/packet/", "src/trajectory/", "src/codec/", "src/intake/", "controller/switches/",
+CARRIER_PLACES = ("src/packet/", "src/trajectory/", "src/codec/", "src/intake/",
+                  "controller/switches/",
                   "src/cli/codec", "src/cli/pint", "src/cli/telemetry", "src/tib/")
 CARRIER_FILES_MAX = 22
 
@@ -140,7 +154,8 @@ def included(root, name, lines):
         if not match or match[1] == "<":
             continue
         near = os.path.normpath(os.path.join(os.path.dirname(name), match[2]))
-        yield from (at for at in (f"src/{match[2]}", match[2], near) if os.path.exists(os.path.join(root, at)))
+        yield from (at for at in (f"src/{match[2]}", match[2], near)
+                    if os.path.exists(os.path.join(root, at)))
 
 
 def check_dependents(includes):
@@ -149,7 +164,8 @@ def check_dependents(includes):
         known, new = set(), {header}
         while new:
             known |= new
-            new = {name for name, others in includes.items() if name not in known and not new.isdisjoint(others)}
+            new = {name for name, others in includes.items() if name not in known
+                   and not new.isdisjoint(others)}
         count = sum(name.endswith(".c") for name in known)
         if count > most:
             yield f"{header}: {count} objects depend on it, more than {most}"
@@ -159,13 +175,15 @@ def check_carriers(names):
     """names: the files of the stages that have a word for what carries link tags"""
     for name in names:
         if not name.startswith(CARRIER_PLACES):
-            yield f"{name}: what carries a mark is for packet, the strippers and the scheme's folder to know"
+            yield (f"{name}: what carries a mark is for packet, the strippers and the scheme's "
+                   f"folder to know")
     if len(names) > CARRIER_FILES_MAX:
         yield f"{len(names)} files name what carries link tags, more than {CARRIER_FILES_MAX}"
 
 
 def check_switch(root, name, lines):
-    """what the switch's part includes of base goes along with it: only a build of the switch from nothing would tell"""
+    """what the switch's part includes of base goes along with it: only a build of the switch from
+    nothing would tell"""
     if stage_of(name) not in IN_SWITCH or not name.endswith((".c", ".h")):
         return
     build = os.path.join(root, "tools/ovs")
@@ -209,14 +227,16 @@ def check_markdown(root, name, lines):
     for number, line in enumerate(lines, 1):
         for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", line):
             near = os.path.join(root, os.path.dirname(name), target)
-            if "://" not in target and not target.startswith("mailto:") and not os.path.exists(near):
+            if "://" not in target and not target.startswith("mailto:") and not os.path.exists(
+                near):
                 yield f"{name}:{number}: the link to {target} leads nowhere"
 
 
 def storeys():
     """the storeys as text, a line each; behind a stage what it may use of its own storey"""
     for storey, stages in STOREYS.items():
-        words = [f"{FOLDER[stage]} ({', '.join(near)})" if near else FOLDER[stage] for stage, near in stages.items()]
+        words = [f"{FOLDER[stage]} ({', '.join(near)})" if near else FOLDER[stage]
+                 for stage, near in stages.items()]
         yield f"{storey:<12}{'  '.join(words)}"
 
 
@@ -267,7 +287,8 @@ def main(arguments):
     if arguments == ["--storeys"]:
         print("\n".join(storeys()))
         return 0
-    root = arguments[0] if arguments else os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+    root = arguments[0] if arguments else os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                                       "../..")
     found = list(findings(os.path.abspath(root)))
     print("\n".join(found) if found else "the tree keeps its rules")
     return 1 if found else 0

@@ -25,17 +25,21 @@ def by_flow(document):
 
 def flow_flags(flow):
     """flags of `pathdump query` that name exactly this flow"""
-    return [word for name, value in zip(FLOW_ID, flow) for word in ("--" + name.replace("_", "-"), str(value))]
+    return [word for name, value in zip(FLOW_ID, flow)
+            for word in ("--" + name.replace("_", "-"), str(value))]
 
 
 class Agent:
-    """one agent with its own store and log in a folder; also a context, at whose end it is stopped. Where the bed has a controller, the agent
-    belongs to it and listens on a unix socket, since the controller is in another network namespace"""
+    """one agent with its own store and log in a folder; also a context, at whose end it is stopped.
+    Where the bed has a controller, the agent belongs to it and listens on a unix socket, since the
+    controller is in another network namespace"""
 
     def __init__(self, host, folder, intake="live:eth0", options=("--strip",)):
         self.host, self.folder = host, folder
-        self.tib, self.log = os.path.join(folder, f"tib{host.id}"), os.path.join(folder, f"agent{host.id}.log")
-        self.command = [host.bed.program_path("pathdumpd"), "--topology", host.bed.topology, "--intake", intake,
+        self.tib, self.log = os.path.join(folder, f"tib{host.id}"), os.path.join(
+            folder, f"agent{host.id}.log")
+        self.command = [host.bed.program_path("pathdumpd"), "--topology", host.bed.topology,
+                        "--intake", intake,
                         "--tib", self.tib, *self.place(host.bed.controller), *options]
         self.process = None
 
@@ -66,7 +70,8 @@ class Agent:
         deadline = time.monotonic() + START_S
         while not self.receiving():
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"pathdumpd on {self.host.name} does not run: {self.last_lines()}")
+                raise RuntimeError(
+                    f"pathdumpd on {self.host.name} does not run: {self.last_lines()}")
             time.sleep(0.05)
         return self
 
@@ -80,8 +85,10 @@ class Agent:
 
     def curl(self, route):
         """what a GET of /v1/ROUTE answers, "" when nobody does"""
-        where = ["--unix-socket", self.socket, f"http://localhost/v1/{route}"] if self.socket else [f"{self.url}/v1/{route}"]
-        return self.host.run(["curl", "-s", "--max-time", "10", *where], stdout=subprocess.PIPE, text=True).stdout
+        where = ["--unix-socket", self.socket,
+                 f"http://localhost/v1/{route}"] if self.socket else [f"{self.url}/v1/{route}"]
+        return self.host.run(["curl", "-s", "--max-time", "10", *where], stdout=subprocess.PIPE,
+                             text=True).stdout
 
     def query(self, *words):
         """an answer of the running agent, what is still in its trajectory memory included"""
@@ -95,15 +102,18 @@ class Agent:
         command = [self.host.bed.program_path("pathdump"), "query", *words, "--json"]
         done = self.host.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if done.returncode:
-            raise RuntimeError(f"{' '.join(map(str, command))}: exit {done.returncode}: {done.stderr.strip()}")
+            raise RuntimeError(
+                f"{' '.join(map(str, command))}: exit {done.returncode}: {done.stderr.strip()}")
         return json.loads(done.stdout)
 
     def stop(self):
-        """ends it as an operator would: what it holds goes into its store. RuntimeError if it does not end well"""
+        """ends it as an operator would: what it holds goes into its store. RuntimeError if it does
+        not end well"""
         if self.process.poll() is None:
             self.process.terminate()
         if self.process.wait(STOP_S):
-            raise RuntimeError(f"pathdumpd on {self.host.name}: exit {self.process.returncode}: {self.last_lines()}")
+            raise RuntimeError(f"pathdumpd on {self.host.name}: exit {self.process.returncode}: "
+                               f"{self.last_lines()}")
 
     def kill(self):
         self.process.kill()
@@ -112,7 +122,8 @@ class Agent:
 
 def start_all(bed, options=("--strip",)):
     """{host ID: its agent} on all hosts of a bed that get tags, when they receive"""
-    agents = {i: Agent(host, bed.folder, options=options).launch() for i, host in bed.hosts.items() if i in bed.tagged}
+    agents = {i: Agent(host, bed.folder, options=options).launch() for i, host in bed.hosts.items()
+              if i in bed.tagged}
     for agent in agents.values():
         agent.ready()
     return agents

@@ -1,11 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic that nobody waits for, on a test bed: what a network carries all day, many senders to one receiver, and datagrams in one direction.
+"""Traffic that nobody waits for, on a test bed: what a network carries all day, many senders to one
+receiver, and datagrams in one direction.
 
-The first is done by generator/; here are the class that runs it on the hosts of a bed, and the other two:
+The first is done by generator/; here are the class that runs it on the hosts of a bed, and the
+other two:
 
-    background.py press ADDRESS PORT SECONDS             one connection that sends as much as the network takes; prints {"bytes": …}
-    background.py flood ADDRESS PORT [-n N] [-f FLOWS]   N datagrams of 100 bytes in each of so many flows; prints {"src_ports": […]}
+    background.py press ADDRESS PORT SECONDS             one connection that sends as much as the
+    network takes; prints {"bytes": …}
+    background.py flood ADDRESS PORT [-n N] [-f FLOWS]   N datagrams of 100 bytes in each of so many
+    flows; prints {"src_ports": […]}
 
 Transfers that fail are counted, no more: networks with faults are what this is for.
 """
@@ -40,7 +44,8 @@ def press(options):
 def flood(options):
     ports = []
     for _ in range(options.flows):
-        with socket.socket(socket.AF_INET6 if ":" in options.address else socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        with socket.socket(socket.AF_INET6 if ":" in options.address else socket.AF_INET,
+                           socket.SOCK_DGRAM) as sock:
             started = time.monotonic()
             for n in range(1, options.number + 1):
                 sock.sendto(DATAGRAM, (options.address, options.port))
@@ -50,17 +55,20 @@ def flood(options):
 
 
 class Background:
-    """transfers between these hosts of a bed, from each to each other one over both families (generator/), so many Mb/s
-    of each host; also a context, at whose end they are stopped"""
+    """transfers between these hosts of a bed, from each to each other one over both families
+    (generator/), so many Mb/s of each host; also a context, at whose end they are stopped"""
 
     def __init__(self, hosts, rate_mbit=MESH_MBIT, sizes=SIZES, udp=0):
         hosts = list(hosts)
         self.processes = []
         for host in hosts:
-            others = [address for other in hosts if other is not host for address in other.node.addrs]
+            others = [address for other in hosts if other is not host
+                      for address in other.node.addrs]
             program = host.bed.program_path(os.path.join("tests", "testbed_traffic"))
-            words = [program, "--rate", rate_mbit, "--sizes", sizes, "--udp", udp, "--report", report(host), *others]
-            self.processes.append(host.popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True))
+            words = [program, "--rate", rate_mbit, "--sizes", sizes, "--udp", udp, "--report",
+                     report(host), *others]
+            self.processes.append(host.popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                             stderr=subprocess.DEVNULL, text=True))
         for process in self.processes:
             if process.stdout.readline() != "ready\n":
                 raise RuntimeError("no transfers between the hosts: are the ports free?")
@@ -90,8 +98,10 @@ def report(host):
 
 def total(ends):
     """one for all hosts; `mbit_s`: payload that has arrived"""
-    found = {name: sum(end[name] for end in ends) for name in ends[0] if name != "seconds"} if ends else {}
-    return found and dict(found, seconds=max(end["seconds"] for end in ends), mbit_s=sum(mbit_s(end) for end in ends))
+    found = {name: sum(end[name] for end in ends) for name in ends[0]
+             if name != "seconds"} if ends else {}
+    return found and dict(found, seconds=max(end["seconds"] for end in ends),
+                          mbit_s=sum(mbit_s(end) for end in ends))
 
 
 def mbit_s(end):

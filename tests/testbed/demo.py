@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/demo shows: from tagged packets to answers on a test bed. Every command that it prints is really run.
+"""What tools/demo shows: from tagged packets to answers on a test bed. Every command that it prints
+is really run.
 
-    demo.py [--bin FOLDER] [--keep]       --keep leaves the bed, its agents and their stores running, named "demo"
+    demo.py [--bin FOLDER] [--keep]       --keep leaves the bed, its agents and their stores
+    running, named "demo"
 """
 import argparse
 import json
@@ -28,7 +30,8 @@ RECEIVER, OTHER_RECEIVER, SENDER, V6_SENDER = "10.2.1.2", "10.4.1.2", "10.1.1.2"
 BYTES = 150_000
 HOPS = 6
 RULE = "PC_FAIL"                                # the reason of its alarms
-ALARM_S = 10                                    # an alarm takes milliseconds; a busy machine gets time
+# an alarm takes milliseconds; a busy machine gets time
+ALARM_S = 10
 LOSS = 0.2                                      # of the link that loses packets
 LINK_MBPS = 1000                                # what its application is told that links carry
 HUNT_S = 60                                     # it takes some 5 s
@@ -38,7 +41,8 @@ BED = os.path.relpath(os.path.join(HERE, "bed"))
 class Demo:
     def __init__(self, options):
         self.options = options
-        self.bed = Bed("demo" if options.keep else None, binaries=options.bin, tagged=all, controller=True)
+        self.bed = Bed("demo" if options.keep else None, binaries=options.bin, tagged=all,
+                       controller=True)
         os.environ["PATH"] = f"{self.bed.binaries}:{os.environ['PATH']}"
 
     def bring_up(self):
@@ -48,13 +52,17 @@ class Demo:
         agents = start_all(self.bed)
         self.agents = [agents[self.bed.host(address).id] for address in (RECEIVER, OTHER_RECEIVER)]
         self.agent = f"--agent {self.agents[0].url}"
-        say(f"{len(self.bed.network.switches)} Open vSwitch switches (a fat-tree) and {len(self.bed.hosts)} hosts, up in "
+        say(f"{len(self.bed.network.switches)} Open vSwitch switches (a fat-tree) and "
+            f"{len(self.bed.hosts)} hosts, up in "
             f"{time.monotonic() - started:.1f} s.")
-        say("Switches 1-8 are in the racks, 9-16 aggregate them, 17-20 are the cores. Which way they send packets is their own")
-        say("affair; which packets they tag is told them by pathdump-controller, to which they have connected. On every host runs")
+        say("Switches 1-8 are in the racks, 9-16 aggregate them, 17-20 are the cores. Which way "
+            "they send packets is their own")
+        say("affair; which packets they tag is told them by pathdump-controller, to which they "
+            "have connected. On every host runs")
         say("pathdumpd: it takes the tags off and keeps the records.")
         os.environ["PATHDUMP_CONTROLLER"] = self.bed.controller.url
-        print(f"{GREEN}   here$ export PATHDUMP_CONTROLLER={self.bed.controller.url}{PLAIN}", flush=True)
+        print(f"{GREEN}   here$ export PATHDUMP_CONTROLLER={self.bed.controller.url}{PLAIN}",
+              flush=True)
         self.map = f"{self.bed.controller.door()}/map"
         say(f"All of it as a picture, for a browser on this machine: {self.map}")
         self.ask_controller("switches | sed -n '1,4p;$p'")
@@ -64,22 +72,27 @@ class Demo:
         return run(None, f"pathdump {command}")
 
     def install(self):
-        title(f'2. A rule for the whole network: "no path of {HOPS} hops or more". Every agent watches it from now on')
+        title(f'2. A rule for the whole network: "no path of {HOPS} hops or more". Every agent '
+              f'watches it from now on')
         self.ask_controller(f"install conformance --max-hops {HOPS - 1} --on new_flow")
 
     def send(self):
         title("3. Real traffic")
         self.servers = [traffic.Server(agent.host) for agent in self.agents]
         self.watch = Watch(self.agents[0].host.popen, "count")
-        sender, v6_sender, receiver, other = map(self.bed.host, (SENDER, V6_SENDER, RECEIVER, OTHER_RECEIVER))
-        self.senders = [traffic.Sender(sender, receiver.ipv4, 8), traffic.Sender(v6_sender, receiver.ipv6, 2),
+        sender, v6_sender, receiver, other = map(self.bed.host,
+                                                 (SENDER, V6_SENDER, RECEIVER, OTHER_RECEIVER))
+        self.senders = [traffic.Sender(sender, receiver.ipv4, 8),
+                        traffic.Sender(v6_sender, receiver.ipv6, 2),
                         traffic.Sender(sender, other.ipv4, 4)]
         for connection in self.senders:
             connection.send(BYTES)
-        say(f"14 TCP connections, 2 of them IPv6, {BYTES // 1000} KB each; every payload arrived as it was sent.")
+        say(f"14 TCP connections, 2 of them IPv6, {BYTES // 1000} KB each; every payload arrived "
+            f"as it was sent.")
 
     def choose(self):
-        """the flow that this is about: one over IPv4; the link before its last switch is going to fail"""
+        """the flow that this is about: one over IPv4; the link before its last switch is going to
+        fail"""
         flows = by_flow(self.agents[0].query("getFlows", "--src-ip", SENDER))
         flow, paths = min(flows.items())
         (self.path,), self.flow = paths, flow
@@ -103,15 +116,18 @@ class Demo:
         receiver = self.bed.host(RECEIVER)
         title("7. Which paths did one of these flows take?")
         run(receiver, f"pathdump query {self.agent} getPaths {self.flags} --live")
-        paths = [tuple(p) for p in self.agents[0].query("getPaths", *shlex.split(self.flags))["paths"]]
+        paths = [tuple(p)
+                 for p in self.agents[0].query("getPaths", *shlex.split(self.flags))["paths"]]
         self.detour = max(paths, key=len)
         if len(self.detour) - 1 != HOPS or self.path not in paths:
             raise RuntimeError(f"expected {self.path} and a path of {HOPS} hops, got {paths}")
-        title("8. How much of it went by the detour? The same question as a person and as a program asks it")
+        title("8. How much of it went by the detour? The same question as a person and as a "
+              "program asks it")
         path = ",".join(map(str, self.detour))
         run(receiver, f"pathdump query {self.agent} getCount {self.flags} --path {path} --live")
         route = f"getCount?src_ip={self.flow[0]}&src_port={self.flow[2]}&path={path}&live=true"
-        run(receiver, f"curl -s --unix-socket {self.agents[0].socket} 'http://localhost/v1/{route}'")
+        run(receiver,
+            f"curl -s --unix-socket {self.agents[0].socket} 'http://localhost/v1/{route}'")
 
     def alarms(self, reason=RULE):
         return self.bed.controller.ask(f"alarms?reason={reason}")["alarms"]
@@ -124,7 +140,8 @@ class Demo:
             raise RuntimeError("no alarm names a detour")
 
     def ask_all(self):
-        title(f"9. One question to all {len(self.bed.hosts)} hosts, along a tree: hosts merge the answers of hosts on the way to the controller")
+        title(f"9. One question to all {len(self.bed.hosts)} hosts, along a tree: hosts merge the "
+              f"answers of hosts on the way to the controller")
         self.ask_controller("query --hosts all --mode tree topFlows --k 5 --live")
 
     def balance(self):
@@ -133,28 +150,36 @@ class Demo:
             connection.close()
         addrs = self.agents[0].host.node.addrs
         truth = {flow: count for (_, flow), count in self.watch.stop().items() if flow[1] in addrs}
-        counted = {flow: tuple(map(sum, zip(*paths.values()))) for flow, paths in by_flow(self.agents[0].query("getFlows")).items()}
+        counted = {flow: tuple(map(sum, zip(*paths.values())))
+                   for flow, paths in by_flow(self.agents[0].query("getFlows")).items()}
         pkts, size = map(sum, zip(*counted.values()))
         if truth != counted:
             raise RuntimeError(f"a packet socket beside the agent saw {truth}, the agent {counted}")
-        say(f"A packet socket beside the agent of {RECEIVER} counted, too: for each of the {len(counted)} flows, both have the same")
+        say(f"A packet socket beside the agent of {RECEIVER} counted, too: for each of the "
+            f"{len(counted)} flows, both have the same")
         say(f"packets and bytes, {pkts:,} and {size:,} in all.")
 
     def lose(self):
-        """one direction of a link between an aggregating switch and a core, nobody knows which one"""
+        """one direction of a link between an aggregating switch and a core, nobody knows which
+        one"""
         network = self.bed.network
-        between = [(a, b) for a in network.nodes for b in network.switch_peers(a) if {network.nodes[a].role, network.nodes[b].role} == {"agg", "core"}]
+        between = [(a, b) for a in network.nodes for b in network.switch_peers(a)
+                   if {network.nodes[a].role, network.nodes[b].role} == {"agg", "core"}]
         self.lossy, (a, b) = random.choice(between), self.path[-2:]
         title("11. Which link drops packets in silence? First, one is made to")
         run(None, f"{BED} link --name {self.bed.name} up {a} {b}")
         for server in self.servers:
             server.close()
         self.background = Background(self.bed.hosts.values())
-        say("All hosts send each other small files now. One direction of a link, chosen at random, begins to lose every fifth packet.")
+        say("All hosts send each other small files now. One direction of a link, chosen at random, "
+            "begins to lose every fifth packet.")
         self.since = len(self.alarms("POOR_PERF"))
-        run(None, f"{BED} fault --name {self.bed.name} add loss {self.lossy[0]} {self.lossy[1]} {LOSS}")
-        say("No counter of a switch tells of it, and no connection breaks. But hosts have to send again, and their agents notice:")
-        wait_for(lambda: len(self.alarms("POOR_PERF")) >= self.since + 4, "alarms of hosts that send again", HUNT_S)
+        run(None,
+            f"{BED} fault --name {self.bed.name} add loss {self.lossy[0]} {self.lossy[1]} {LOSS}")
+        say("No counter of a switch tells of it, and no connection breaks. But hosts have to send "
+            "again, and their agents notice:")
+        wait_for(lambda: len(self.alarms("POOR_PERF")) >= self.since
+                 + 4, "alarms of hosts that send again", HUNT_S)
         self.ask_controller("alarms --reason POOR_PERF | tail -n 4")
 
     def hunt(self):
@@ -167,10 +192,12 @@ class Demo:
         text = self.ask_controller(f"app silent-drops --link-mbps {LINK_MBPS}")
         if not re.search(rf"^links +{name}$", text, re.MULTILINE):
             raise RuntimeError(f"the verdict does not name {name}")
-        say(f"It is the link from switch {self.lossy[0]} to switch {self.lossy[1]}, and no other. Certain it becomes only when thousands of packets have cleared each other link.")
+        say(f"It is the link from switch {self.lossy[0]} to switch {self.lossy[1]}, and no other. "
+            f"Certain it becomes only when thousands of packets have cleared each other link.")
         run(None, f"{BED} fault --name {self.bed.name} clear")
         done = self.background.stop()["done"]
-        say(f"Meanwhile {done} files have arrived, each as it was sent: TCP repairs what it can, and so hides what is broken.")
+        say(f"Meanwhile {done} files have arrived, each as it was sent: TCP repairs what it can, "
+            f"and so hides what is broken.")
 
     def leave(self):
         bed = BED
@@ -181,8 +208,10 @@ class Demo:
             say(f"{programs}/pathdump query --controller {self.bed.controller.url} getFlows --live")
             say(f"{bed} down --name demo")
         else:
-            say("tools/demo --keep                     the same, but all of it stays up for your own questions")
-        say(f"{bed} --help              a network of your own, links that fail, commands on its hosts")
+            say("tools/demo --keep                     the same, but all of it stays up for your "
+                "own questions")
+        say(f"{bed} --help              a network of your own, links that fail, commands on its "
+            f"hosts")
         say(f"{programs}/pathdump topology fat-tree --k 8 >fat8.json")
         say(f"{programs}/pathdump codec verify --topology fat8.json --max-hops {HOPS}")
         say('README.md, "First use, on a capture file": the same questions about your own packets')
@@ -210,8 +239,10 @@ def interrupt(*_):
 
 def main():
     parser = argparse.ArgumentParser(description="shows PathDump at work on a test bed")
-    parser.add_argument("--bin", metavar="FOLDER", default=BINARIES, help="where pathdump and pathdumpd are (default: build/release/bin)")
-    parser.add_argument("--keep", action="store_true", help='leave the bed up; `tests/testbed/bed down --name demo` ends it')
+    parser.add_argument("--bin", metavar="FOLDER", default=BINARIES,
+                        help="where pathdump and pathdumpd are (default: build/release/bin)")
+    parser.add_argument("--keep", action="store_true",
+                        help='leave the bed up; `tests/testbed/bed down --name demo` ends it')
     options = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupt)
@@ -222,7 +253,8 @@ def main():
     except KeyboardInterrupt:
         print("\ninterrupted: the bed is taken down", file=sys.stderr)
         code = 130
-    except (RuntimeError, OSError, subprocess.SubprocessError) as error:     # TimeoutError is an OSError
+    # TimeoutError is an OSError
+    except (RuntimeError, OSError, subprocess.SubprocessError) as error:
         print(f"demo: {error}", file=sys.stderr)
     finally:
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):

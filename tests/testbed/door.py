@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""A door to the controller of a bed for a browser: the controller serves a unix socket, and browsers speak TCP.
+"""A door to the controller of a bed for a browser: the controller serves a unix socket, and
+browsers speak TCP.
 
     door.py SOCKET [PORT]       serves http://127.0.0.1:PORT until it is ended; prints the address
 
-Only requests to a loopback name are let through: behind the socket everybody is trusted, so a page that comes under another name is refused here.
+Only requests to a loopback name are let through: behind the socket everybody is trusted, so a page
+that comes under another name is refused here.
 """
 import asyncio
 import re
@@ -40,7 +42,8 @@ async def serve_one(reader, writer, path):
 
 
 async def serve(path, port):
-    server = await asyncio.start_server(lambda r, w: serve_one(r, w, path), "127.0.0.1", port, limit=HEAD_BYTES)
+    server = await asyncio.start_server(
+        lambda r, w: serve_one(r, w, path), "127.0.0.1", port, limit=HEAD_BYTES)
     print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
     await server.serve_forever()
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The edge of a server: a patched Open vSwitch of its own between the rack and the host, as on a server whose traffic all passes its virtual
-switch. It takes the tags off and counts; an agent attaches to its socket, the host gets plain packets.
+"""The edge of a server: a patched Open vSwitch of its own between the rack and the host, as on a
+server whose traffic all passes its virtual switch. It takes the tags off and counts; an agent
+attaches to its socket, the host gets plain packets.
 
     rack switch ── uplink [edge: ovs-vswitchd] vm ── eth0 of the host
 """
@@ -15,7 +16,8 @@ WHERE = {"ovsdb-server": "ovsdb", "ovsdb-tool": "ovsdb", "ovs-vswitchd": "vswitc
 
 
 class Edge(Site):
-    """a site with one bridge of two ports, run by the switch that `tools/ovs build` leaves in the folder `build`"""
+    """a site with one bridge of two ports, run by the switch that `tools/ovs build` leaves in the
+    folder `build`"""
 
     def __init__(self, host, build, namespace, folder, environment):
         super().__init__(f"edge{host.id}", [], namespace, folder, environment)
@@ -36,15 +38,19 @@ class Edge(Site):
 
     def bring_up(self):
         """a bridge that learns addresses, so that it needs nothing more after a restart either"""
-        words = ["ovs-vsctl", f"--timeout={TIMEOUT_S}", f"--db={self.db}", "--", "set", "Open_vSwitch", ".",
-                 "other_config:n-revalidator-threads=1", f'other_config:trajectory-socket="{self.socket}"',
+        words = ["ovs-vsctl", f"--timeout={TIMEOUT_S}", f"--db={self.db}", "--", "set",
+                 "Open_vSwitch", ".",
+                 "other_config:n-revalidator-threads=1",
+                 f'other_config:trajectory-socket="{self.socket}"',
                  "--", "add-br", BRIDGE, "--", "set", "bridge", BRIDGE, "datapath_type=netdev"]
-        words += ["--", "add-port", BRIDGE, UPLINK, "--", "set", "interface", UPLINK, "other_config:trajectory=true", "--", "add-port", BRIDGE, VM]
+        words += ["--", "add-port", BRIDGE, UPLINK, "--", "set", "interface", UPLINK,
+                  "other_config:trajectory=true", "--", "add-port", BRIDGE, VM]
         return words, self.env, None
 
     def ask(self, *words):
         """what `ovs-appctl` says"""
-        command = [os.path.join(self.build, "utilities", "ovs-appctl"), "-t", f"{self.folder}/ovs-vswitchd.ctl", *words]
+        command = [os.path.join(self.build, "utilities", "ovs-appctl"), "-t",
+                   f"{self.folder}/ovs-vswitchd.ctl", *words]
         return run_all([(command, self.env, None)])[0]
 
     def wait_for_socket(self):

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process that keeps a test bed alive: it holds the bed's network namespaces open, and cleans up when it ends.
+"""The process that keeps a test bed alive: it holds the bed's network namespaces open, and cleans
+up when it ends.
 
-A bed has no named namespaces and no interface outside its own namespaces, so there is nothing to collide with and
-nothing for a crash to leave behind but processes and one state folder. Every process of a bed carries the bed's
-token in its environment; that is how the processes are found, whoever started them.
+A bed has no named namespaces and no interface outside its own namespaces, so there is nothing to
+collide with and nothing for a crash to leave behind but processes and one state folder. Every
+process of a bed carries the bed's token in its environment; that is how the processes are found,
+whoever started them.
 
     keeper.py STATE_FOLDER LOCK_FD HOSTS SWITCH_SITES SYSCTLS [--stay]
 
 SYSCTLS are those of the sites' namespaces, as JSON.
 
-Namespaces of hosts are file descriptors FIRST_FD, FIRST_FD + 1, …, those of the switches follow. The keeper ends on
-SIGTERM, or when its standard input does (its owner has died; with --stay it outlives its owner).
+Namespaces of hosts are file descriptors FIRST_FD, FIRST_FD + 1, …, those of the switches follow.
+The keeper ends on SIGTERM, or when its standard input does (its owner has died; with --stay it
+outlives its owner).
 """
 import ctypes
 import fcntl
@@ -28,8 +31,10 @@ CLONE_NEWNET = 0x40000000
 GRACE_S = 1.0
 HOST_SYSCTLS = {
     "ipv4/tcp_congestion_control": "reno", "ipv4/tcp_no_metrics_save": "1",
-    "ipv6/conf/default/accept_ra": "0", "ipv6/conf/default/autoconf": "0", "ipv6/conf/default/router_solicitations": "0",
-    "ipv6/conf/default/accept_dad": "0", "ipv6/conf/default/dad_transmits": "0", "ipv6/conf/default/addr_gen_mode": "1",
+    "ipv6/conf/default/accept_ra": "0", "ipv6/conf/default/autoconf": "0",
+    "ipv6/conf/default/router_solicitations": "0",
+    "ipv6/conf/default/accept_dad": "0", "ipv6/conf/default/dad_transmits": "0",
+    "ipv6/conf/default/addr_gen_mode": "1",
 }
 
 
@@ -38,8 +43,10 @@ def processes(token):
     wanted, found = f"{TOKEN}={token}".encode(), []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open(f"/proc/{pid}/environ", "rb") as environ, open(f"/proc/{pid}/stat", "rb") as stat:
-                if wanted in environ.read().split(b"\0") and stat.read().rpartition(b") ")[2][:1] != b"Z":
+            with open(f"/proc/{pid}/environ", "rb") as environ, open(f"/proc/{pid}/stat",
+                                                                     "rb") as stat:
+                if wanted in environ.read().split(b"\0") and stat.read().rpartition(b") ")[2][
+                    :1] != b"Z":
                     found.append(int(pid))
         except OSError:
             pass
@@ -76,8 +83,8 @@ def clean(folder):
 
 
 def is_dead(folder):
-    """the keeper of a living bed holds its lock, and so does the process that is bringing it up; a folder that
-    is being made has no lock yet, and is named .NAME.PID"""
+    """the keeper of a living bed holds its lock, and so does the process that is bringing it up; a
+    folder that is being made has no lock yet, and is named .NAME.PID"""
     name = os.path.basename(folder)
     if name.startswith("."):
         return not os.path.exists(f"/proc/{name.rpartition('.')[2]}")

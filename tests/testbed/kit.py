@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The faults of a test bed that are on: the Kit sums up what all of them want, and changes what differs from before; so any two go together,
-and each can be taken back alone."""
+"""The faults of a test bed that are on: the Kit sums up what all of them want, and changes what
+differs from before; so any two go together, and each can be taken back alone."""
 import json
 import time
 
@@ -10,7 +10,8 @@ from notation import Noted
 import virtual
 
 FIRST_PREF = 40000              # of our tc filters
-KINDS = {"loss": Loss, "blackhole": Blackhole, "link-down": LinkDown, "loop": Loop, "size-hash": SizeHash, "spray": Spray,
+KINDS = {"loss": Loss, "blackhole": Blackhole, "link-down": LinkDown, "loop": Loop,
+         "size-hash": SizeHash, "spray": Spray,
          "rate-limit": RateLimit, "wrong-tag": WrongTag, "noted": Noted, "vip": virtual.Virtual}
 
 
@@ -35,8 +36,8 @@ class Kit:
         self.virtuals = {}                      # {virtual address: what is there now}
 
     def add(self, kind, *words):
-        """puts a fault on; returns its number. `kind`: a word of KINDS, or a fault as scenarios write it, as an object
-        or as text. RuntimeError in words when that cannot be"""
+        """puts a fault on; returns its number. `kind`: a word of KINDS, or a fault as scenarios
+        write it, as an object or as text. RuntimeError in words when that cannot be"""
         if isinstance(kind, dict) or kind.startswith("{"):
             kind, words = noted(kind)
         if kind not in KINDS:
@@ -44,7 +45,8 @@ class Kit:
         try:
             fault = KINDS[kind](self.bed, *words)
         except (TypeError, ValueError):
-            raise RuntimeError(f"a fault is given as: {KINDS[kind].__doc__.partition(':')[0]}") from None
+            raise RuntimeError(
+                f"a fault is given as: {KINDS[kind].__doc__.partition(':')[0]}") from None
         self.check_room(fault)
         mine, self.next = self.next, self.next + 1
         before, self.on = self.on, {**self.on, mine: (kind, fault)}
@@ -67,7 +69,8 @@ class Kit:
         missing = [str(n) for n in numbers if n not in self.on]
         if missing:
             raise RuntimeError(f"no fault {', '.join(missing)}")
-        before, self.on = self.on, {n: entry for n, entry in self.on.items() if numbers and n not in numbers}
+        before, self.on = self.on, {n: entry for n, entry in self.on.items() if numbers
+                                    and n not in numbers}
         self.apply(before)
 
     def list(self):
@@ -128,11 +131,13 @@ class Kit:
     def set_filters(self, ends, wanted):
         """an agent may have a clsact of its own on the interface: only our filters come and go"""
         for at in range(len(self.filters.get(ends, []))):
-            self.tc(ends, "filter", "del", "egress", "pref", str(FIRST_PREF + at), missing_is_fine=True)
+            self.tc(ends, "filter", "del", "egress", "pref", str(FIRST_PREF + at),
+                    missing_is_fine=True)
         if wanted:
             self.tc(ends, "qdisc", "add", "clsact", missing_is_fine=True)
         for at, words in enumerate(wanted):
-            self.tc(ends, "filter", "add", "egress", "pref", str(FIRST_PREF + at), "bpf", "da", *words)
+            self.tc(ends, "filter", "add", "egress", "pref", str(FIRST_PREF + at), "bpf", "da",
+                    *words)
 
     def set_queue(self, ends, wanted):
         self.tc(ends, "qdisc", "del", "root", missing_is_fine=True)
@@ -144,7 +149,8 @@ class Kit:
     def weights(self, switch):
         """{neighbour: weight} of a switch that sprays, None of one that does not"""
         found = [fault.sprays()[switch] for fault in self.all() if switch in fault.sprays()]
-        return {peer: weight for weights in found for peer, weight in weights.items()} if found else None
+        return {peer: weight for weights in found
+                for peer, weight in weights.items()} if found else None
 
     def shares(self, switch):
         """{neighbour: weight} of a switch that spreads flows unevenly"""
@@ -162,12 +168,14 @@ class Kit:
 
     def large_to(self, switch):
         """where a switch sends large flows, None when they are like all others"""
-        return next((fault.by_size()[switch] for fault in self.all() if switch in fault.by_size()), None)
+        return next((fault.by_size()[switch] for fault in self.all() if switch in fault.by_size()),
+                    None)
 
     # The bed's state
 
     def save(self):
-        return {"next": self.next, "on": [[n, kind, *fault.words] for n, (kind, fault) in self.on.items()]}
+        return {"next": self.next,
+                "on": [[n, kind, *fault.words] for n, (kind, fault) in self.on.items()]}
 
     def load(self, state):
         self.next = state["next"]

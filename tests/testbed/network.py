@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network of a test bed, read from a topology file: its switches and hosts, the OpenFlow port behind each
-link, and the routes of every switch for the links that are up.
+"""The network of a test bed, read from a topology file: its switches and hosts, the OpenFlow port
+behind each link, and the routes of every switch for the links that are up.
 
-Routing is that of a data centre with local fast repair. A switch sends towards a rack over all its links that
-lie on a shortest path (ECMP). When every one of those links of its own is down, it repairs locally: it sends to
-a neighbour from which the rack is one hop farther, so that the path grows by two hops. A switch that has no
-such neighbour is left out by those before it, as a routing protocol would do. Nothing ever goes back out of the
-link that it came in by. In a fat-tree this gives the three detours of six hops:
+Routing is that of a data centre with local fast repair. A switch sends towards a rack over all its
+links that lie on a shortest path (ECMP). When every one of those links of its own is down, it
+repairs locally: it sends to a neighbour from which the rack is one hop farther, so that the path
+grows by two hops. A switch that has no such neighbour is left out by those before it, as a routing
+protocol would do. Nothing ever goes back out of the link that it came in by. In a fat-tree this
+gives the three detours of six hops:
 
     source pod       tor agg TOR AGG core agg tor     every uplink of the first agg is down
     destination pod  tor agg core agg TOR AGG tor     the link from the last agg to the rack is down
@@ -18,16 +19,19 @@ ROLES_WITH_HOSTS = ("tor", "leaf")
 
 
 class Node:
-    """a switch or a host as the topology file describes it; peers are the IDs of its neighbours in port order"""
+    """a switch or a host as the topology file describes it; peers are the IDs of its neighbours in
+    port order"""
 
     def __init__(self, document):
         self.id, self.role = document["id"], document["role"]
         self.name, self.pod = document.get("name", str(document["id"])), document.get("pod")
         self.prefixes, self.addrs = document.get("prefixes", []), document.get("addrs", [])
-        self.peers, self.cards = [], {}         # cards: of the ports towards neighbours, where the file says so
+        # cards: of the ports towards neighbours, where the file says so
+        self.peers, self.cards = [], {}
 
     def port(self, peer):
-        """OpenFlow port towards a neighbour: switches in the order of their IDs, then hosts, counted from 1"""
+        """OpenFlow port towards a neighbour: switches in the order of their IDs, then hosts,
+        counted from 1"""
         return self.peers.index(peer) + 1
 
 
@@ -66,7 +70,8 @@ class Network:
         return found
 
     def routes(self, down=()):
-        """the Routes for the links that are up; down: a collection of pairs of IDs, in either order"""
+        """the Routes for the links that are up; down: a collection of pairs of IDs, in either
+        order"""
         return Routes(self, {frozenset(link) for link in down})
 
 
@@ -82,7 +87,8 @@ class Routes:
         return frozenset((a, b)) not in self.down
 
     def next_hops(self, switch, came_from, rack):
-        """where a switch sends a packet for a rack; came_from is None for a packet of a host of its own"""
+        """where a switch sends a packet for a rack; came_from is None for a packet of a host of its
+        own"""
         key = switch, came_from, rack
         if key not in self.hops:
             self.hops[key] = ()                 # a way that leads back to here leads nowhere
@@ -92,7 +98,8 @@ class Routes:
 
     def candidates(self, switch, came_from, rack):
         distance = self.static[rack]
-        peers = [p for p in self.network.switch_peers(switch) if p != came_from and self.up(switch, p)]
+        peers = [p for p in self.network.switch_peers(switch) if p != came_from
+                 and self.up(switch, p)]
         shortest = [p for p in peers if distance[p] < distance[switch]]
         if shortest or came_from is None:
             return shortest

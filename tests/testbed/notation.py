@@ -15,7 +15,8 @@ from commands import run_all
 from faults import Fault
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MEMBERS = {"link", "switch", "card", "loss", "blackhole", "prefix", "hash", "burst", "start_s", "end_s", "weights"}
+MEMBERS = {"link", "switch", "card", "loss", "blackhole", "prefix", "hash", "burst", "start_s",
+           "end_s", "weights"}
 ROUTERS = {"silent", "icmp_per_s", "reroute"}      # what only routers have
 ALL = 1 << 32
 FOREVER_NS = (1 << 63) - 1
@@ -24,7 +25,8 @@ SECONDS_MAX, BURST_MAX, HASH_MAX, WEIGHT_MAX, ICMP_MAX = 86400, 1_000_000, 0xFFF
 
 def number(given, name, least, most):
     if isinstance(given, bool) or not isinstance(given, (int, float)) or not least <= given <= most:
-        raise RuntimeError(f"{name}: expected a number from {least} to {most}, not {json.dumps(given)}")
+        raise RuntimeError(
+            f"{name}: expected a number from {least} to {most}, not {json.dumps(given)}")
     return given
 
 
@@ -38,7 +40,8 @@ def parse(text):
 
 
 class Noted(Fault):
-    """{"link"|"switch"[,"card"],"loss"|"blackhole"[,"prefix"|"hash"][,"burst"][,"start_s"][,"end_s"]}: as in a scenario"""
+    """{"link"|"switch"[,"card"],"loss"|"blackhole"[,"prefix"|"hash"][,"burst"][,"start_s"]
+    [,"end_s"]}: as in a scenario"""
 
     def read(self, text, since_ns):
         self.given, self.since_ns = json.loads(text), int(since_ns)
@@ -63,8 +66,10 @@ class Noted(Fault):
 
     def read_where(self):
         """[(node, neighbour)] that sends into what loses"""
-        if ("link" in self.given) == ("switch" in self.given) or "link" in self.given and "card" in self.given:
-            raise RuntimeError('expected "link": two IDs, or "switch": its ID, with "card" or without')
+        if ("link" in self.given) == (
+            "switch" in self.given) or "link" in self.given and "card" in self.given:
+            raise RuntimeError(
+                'expected "link": two IDs, or "switch": its ID, with "card" or without')
         if "link" not in self.given:
             return self.read_switch()
         ids = str(self.given["link"]).split("-")
@@ -78,7 +83,8 @@ class Noted(Fault):
         node, card = self.switch(self.given["switch"]), self.given.get("card")
         if "card" not in self.given:
             return [(node.id, peer) for peer in node.peers]
-        peers = [peer for peer in node.peers if node.cards.get(peer) == number(card, "card", 1, HASH_MAX)]
+        peers = [peer for peer in node.peers
+                 if node.cards.get(peer) == number(card, "card", 1, HASH_MAX)]
         if not peers:
             raise RuntimeError(f"card: switch {node.id} has no port on it")
         return [ends for peer in peers for ends in ((node.id, peer), (peer, node.id))]
@@ -86,7 +92,8 @@ class Noted(Fault):
     # What
 
     def read_loss(self):
-        if ("loss" in self.given) == ("blackhole" in self.given) or self.given.get("blackhole", True) is not True:
+        if ("loss" in self.given) == ("blackhole" in self.given) or self.given.get(
+            "blackhole", True) is not True:
             raise RuntimeError('expected "loss": a number, or "blackhole": true')
         loss, burst = number(self.given.get("loss", 1), "loss", 0, 1), self.given.get("burst")
         self.mean_pkts = 0
@@ -107,8 +114,10 @@ class Noted(Fault):
             except ValueError:
                 raise RuntimeError('prefix: expected a prefix as in "10.2.1.0/24"') from None
             start = bytes(10) + b"\xff\xff" if prefix.version == 4 else b""
-            self.prefix, self.bits = start + prefix.network_address.packed, 8 * len(start) + prefix.prefixlen
-        good = isinstance(self.hashes, list) and len(self.hashes) == 2 and all(type(value) is int for value in self.hashes)
+            self.prefix, self.bits = start + prefix.network_address.packed, 8 * len(
+                start) + prefix.prefixlen
+        good = isinstance(self.hashes, list) and len(self.hashes) == 2 and all(
+            type(value) is int for value in self.hashes)
         if not good or not 0 <= self.hashes[0] <= self.hashes[1] <= HASH_MAX:
             raise RuntimeError(f"hash: expected two numbers from 0 to {HASH_MAX}, in order")
 
@@ -117,8 +126,10 @@ class Noted(Fault):
         self.ends, self.loss = [], 0
         node, weights = self.switch(self.given.get("switch", 0)), self.given["weights"]
         if set(self.given) - {"switch", "weights"} or not isinstance(weights, dict) or not weights:
-            raise RuntimeError('weights: expected {"switch":ID,"weights":{"17":3,"18":1}}, from the start on')
-        self.parts = {int(peer): int(number(weight, "weights", 1, WEIGHT_MAX)) for peer, weight in weights.items()
+            raise RuntimeError(
+                'weights: expected {"switch":ID,"weights":{"17":3,"18":1}}, from the start on')
+        self.parts = {int(peer): int(number(weight, "weights", 1, WEIGHT_MAX))
+                      for peer, weight in weights.items()
                       if self.link(node.id, peer)}
 
     def read_router(self):
@@ -127,8 +138,10 @@ class Noted(Fault):
         name = min(ROUTERS & set(self.given))
         if name not in self.bed.fabric.faults:
             raise RuntimeError(f"{name}: the fabric {self.bed.fabric.name} has no such fault")
-        if set(self.given) != {"switch", name} or name != "icmp_per_s" and self.given[name] is not True:
-            raise RuntimeError('expected {"switch":ID} with "silent":true, "icmp_per_s":N or "reroute":true')
+        if set(self.given) != {"switch",
+                               name} or name != "icmp_per_s" and self.given[name] is not True:
+            raise RuntimeError(
+                'expected {"switch":ID} with "silent":true, "icmp_per_s":N or "reroute":true')
         switch = self.switch(self.given["switch"]).id
         if name == "reroute":
             self.rerouted = switch
@@ -152,18 +165,24 @@ class Noted(Fault):
         ends = round(ALL / self.mean_pkts) if self.mean_pkts else 0
         begins = round(ends * self.loss / (1 - self.loss)) if self.mean_pkts else 0
         end_ns = self.since_ns + round(self.end_s * 1e9) if "end_s" in self.given else FOREVER_NS
-        return {"LOSS": f"{round(self.loss * ALL)}ull", "BURST_ENDS": f"{ends}ull", "BURST_BEGINS": f"{begins}ull",
-                "PREFIX": "{" + ",".join(map(str, self.prefix)) + "}", "PREFIX_BITS": self.bits,
-                "HASH_FROM": self.hashes[0], "HASH_TO": self.hashes[1],
-                "START_NS": f"{self.since_ns + round(self.start_s * 1e9) if self.start_s else 0}ull", "END_NS": f"{end_ns}ull"}
+        return {
+            "LOSS": f"{round(self.loss * ALL)}ull", "BURST_ENDS": f"{ends}ull",
+            "BURST_BEGINS": f"{begins}ull",
+            "PREFIX": "{" + ",".join(map(str, self.prefix)) + "}", "PREFIX_BITS": self.bits,
+            "HASH_FROM": self.hashes[0], "HASH_TO": self.hashes[1],
+            "START_NS": f"{self.since_ns + round(self.start_s * 1e9) if self.start_s else 0}ull",
+            "END_NS": f"{end_ns}ull"}
 
     def program(self):
-        """the compiled program of this fault; each interface loads it for itself, and has bursts of its own"""
+        """the compiled program of this fault; each interface loads it for itself, and has bursts of
+        its own"""
         macros = [f"-D{name}={value}" for name, value in self.macros().items()]
-        made = os.path.join(self.bed.folder, f"fault-{hashlib.sha256(' '.join(macros).encode()).hexdigest()[:16]}.o")
+        made = os.path.join(self.bed.folder,
+                            f"fault-{hashlib.sha256(' '.join(macros).encode()).hexdigest()[:16]}.o")
         if not os.path.exists(made):
             headers = f"/usr/include/{os.uname().machine}-linux-gnu"
-            words = ["clang", "-target", "bpf", "-mcpu=v2", "-O2", "-g", "-isystem", headers, *macros,
+            words = ["clang", "-target", "bpf", "-mcpu=v2", "-O2", "-g", "-isystem", headers,
+                     *macros,
                      "-c", os.path.join(HERE, "fault.bpf.c"), "-o", made]
             run_all([(words, None, None)])
         return made

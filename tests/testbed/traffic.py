@@ -1,15 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Real traffic between the hosts of a test bed: TCP and UDP over IPv4 and IPv6, every payload checked.
+"""Real traffic between the hosts of a test bed: TCP and UDP over IPv4 and IPv6, every payload
+checked.
 
-    traffic.py serve PORT                                answers TCP transfers and UDP probes until it is ended
-    traffic.py send ADDRESS PORT [-c N] [-r MBIT]        opens N connections; for each line on standard input, a
-                                                         number of bytes, sends as many over every connection and
-                                                         prints what happened as a line of JSON; ends with its input
-    traffic.py probe PORT [-n N] [-s SIZE] ADDRESS…      N UDP datagrams of SIZE bytes to each address, each of them
-                                                         echoed; prints the answers that came, as JSON
+    traffic.py serve PORT                                answers TCP transfers and UDP probes until
+    it is ended
+    traffic.py send ADDRESS PORT [-c N] [-r MBIT]        opens N connections; for each line on
+    standard input, a
+                                                         number of bytes, sends as many over every
+                                                         connection and prints what happened as a
+                                                         line of JSON; ends with its input
+    traffic.py probe PORT [-n N] [-s SIZE] ADDRESS…      N UDP datagrams of SIZE bytes to each
+    address, each of them
+                                                         echoed; prints the answers that came, as
+                                                         JSON
 
-A transfer is a length of 8 bytes, that many random bytes, and their SHA-256, which the receiver checks and answers.
+A transfer is a length of 8 bytes, that many random bytes, and their SHA-256, which the receiver
+checks and answers.
 """
 import argparse
 import hashlib
@@ -30,7 +37,8 @@ SERVER_WAIT_S = 5
 
 
 class Transfer:
-    """the receiving end of one connection: length, payload and digest come in, the digest goes back"""
+    """the receiving end of one connection: length, payload and digest come in, the digest goes
+    back"""
 
     def __init__(self, connection):
         self.connection, self.held, self.left, self.digest = connection, b"", None, None
@@ -48,7 +56,8 @@ class Transfer:
 
     def step(self):
         if self.left is None and len(self.held) >= 8:
-            self.left, self.digest, self.held = int.from_bytes(self.held[:8], "big"), hashlib.sha256(), self.held[8:]
+            self.left, self.digest, self.held = int.from_bytes(
+                self.held[:8], "big"), hashlib.sha256(), self.held[8:]
         elif self.left:
             part, self.held = self.held[:self.left], self.held[self.left:]
             self.digest.update(part)
@@ -71,7 +80,8 @@ def serve_on(*ports):
     """answers at these ports for ever; prints "ready" """
     selector, listeners, echoes = selectors.DefaultSelector(), [], []
     for port in ports:
-        listeners.append(socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=128))
+        listeners.append(socket.create_server(("::", port), family=socket.AF_INET6,
+                                              dualstack_ipv6=True, backlog=128))
         echoes.append(socket.socket(socket.AF_INET6, socket.SOCK_DGRAM))
         echoes[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         echoes[-1].bind(("::", port))
@@ -102,7 +112,8 @@ def receive(connection, size):
 
 
 def transfer(connections, size, rate_mbit):
-    """sends `size` random bytes over each connection, all of them by turns; returns how many digests were right"""
+    """sends `size` random bytes over each connection, all of them by turns; returns how many
+    digests were right"""
     digests = [hashlib.sha256() for _ in connections]
     started, sent = time.monotonic(), 0
     for connection in connections:
@@ -146,7 +157,8 @@ def send(options):
 
 
 def probe(options):
-    """one socket for each address, so that flows are told apart by their source port; nothing is sent twice"""
+    """one socket for each address, so that flows are told apart by their source port; nothing is
+    sent twice"""
     sockets = []
     for address in options.addresses:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -179,14 +191,17 @@ class Server:
 
 
 class Sender:
-    """`send` on a host of a bed: connections that stay open between transfers, so that a path can change between two"""
+    """`send` on a host of a bed: connections that stay open between transfers, so that a path can
+    change between two"""
 
     def __init__(self, host, address, connections=1, port=PORT, rate_mbit=RATE_MBIT):
-        words = [sys.executable, __file__, "send", address, port, "-c", connections, "-r", rate_mbit]
+        words = [sys.executable, __file__, "send", address, port, "-c", connections, "-r",
+                 rate_mbit]
         self.process = host.popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def send(self, size):
-        """sends so many bytes over each connection; returns the source ports. RuntimeError if a byte was wrong"""
+        """sends so many bytes over each connection; returns the source ports. RuntimeError if a
+        byte was wrong"""
         self.start(size)
         return self.wait()
 
@@ -218,7 +233,8 @@ def main():
     command.add_argument("address")
     command.add_argument("port", type=int)
     command.add_argument("-c", "--connections", type=int, default=1)
-    command.add_argument("-r", "--rate", type=float, default=RATE_MBIT, help="in Mb/s, all connections together")
+    command.add_argument("-r", "--rate", type=float, default=RATE_MBIT,
+                         help="in Mb/s, all connections together")
     command = commands.add_parser("probe")
     command.set_defaults(run=probe)
     command.add_argument("port", type=int)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demonstration's second network: Linux routers that tag nothing. A link begins to lose packets; hosts trace the ways of
-connections that have to send again, and one command names the link and whom it hurt (paper 007)."""
+"""The demonstration's second network: Linux routers that tag nothing. A link begins to lose
+packets; hosts trace the ways of connections that have to send again, and one command names the link
+and whom it hurt (paper 007)."""
 import json
 import os
 import random
@@ -21,14 +22,17 @@ OPTIONS = ("--trace", "suffering", "--trace-rate", "50")
 class Untagged:
     def __init__(self, bed):
         self.bed = bed
-        agents = [Agent(host, bed.folder, intake="none", options=OPTIONS).launch() for host in bed.hosts.values()]
+        agents = [Agent(host, bed.folder, intake="none", options=OPTIONS).launch()
+                  for host in bed.hosts.values()]
         for agent in agents:
-            wait_for(lambda agent=agent: agent.curl("status"), f"the agent of {agent.host.name}", HUNT_S)
+            wait_for(
+                lambda agent=agent: agent.curl("status"), f"the agent of {agent.host.name}", HUNT_S)
 
     def lose(self):
         """one direction of a link between routers"""
         network = self.bed.network
-        self.lossy = random.choice([(a.id, b) for a in network.switches for b in network.switch_peers(a.id)])
+        self.lossy = random.choice([(a.id, b) for a in network.switches
+                                    for b in network.switch_peers(a.id)])
         self.name = "-".join(map(str, self.lossy))
         self.bed.faults.add(json.dumps({"link": self.name, "loss": LOSS}))
         say(f"One direction of a link, chosen at random, begins to lose {LOSS:.0%} of its packets.")
@@ -47,12 +51,16 @@ class Untagged:
             self.lose()
             wait_for(lambda: self.named(since), f"a ranking that {self.name} leads", HUNT_S)
             shown = f"pathdump app drop-causes --from {since:.3f} --flows true"
-            run(None, f"PATHDUMP_CONTROLLER={self.bed.controller.url} {shown} | head -n 20", f"{shown} | head -n 20")
-        say(f"It is the link from switch {self.lossy[0]} to switch {self.lossy[1]}. Below it stand the connections that it hurt, and their hosts.")
+            run(None, f"PATHDUMP_CONTROLLER={self.bed.controller.url} {shown} | head -n 20",
+                f"{shown} | head -n 20")
+        say(f"It is the link from switch {self.lossy[0]} to switch {self.lossy[1]}. Below it stand "
+            f"the connections that it hurt, and their hosts.")
 
 
 def show(binaries):
-    title("13. The same on a network that tags nothing: Linux routers, and hosts that trace what has to be sent again")
+    title("13. The same on a network that tags nothing: Linux routers, and hosts that trace what "
+          "has to be sent again")
     with Bed(f"untagged{os.getpid()}", binaries=binaries, fabric="router", controller=True) as bed:
-        say(f"{len(bed.network.switches)} routers and {len(bed.hosts)} hosts. No rule and no tag: agents only watch their own connections.")
+        say(f"{len(bed.network.switches)} routers and {len(bed.hosts)} hosts. No rule and no tag: "
+            f"agents only watch their own connections.")
         Untagged(bed).hunt()

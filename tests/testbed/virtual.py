@@ -43,7 +43,8 @@ class Virtual(Fault):
         self.by, self.mode = self.given.get("by"), self.given.get("slb", "")
         well = "slb" not in self.given or self.by == "slb" and self.mode in MODES
         if self.by not in ("dnat", "slb") or not well:
-            raise RuntimeError(f'by: expected "dnat", or "slb" with "slb" {", ".join(MODES)} or none')
+            raise RuntimeError(
+                f'by: expected "dnat", or "slb" with "slb" {", ".join(MODES)} or none')
 
     def read_targets(self, ids):
         listed = isinstance(ids, list) and 0 < len(ids) <= TARGETS_MAX
@@ -84,7 +85,8 @@ def rules(vip, targets):
     family = "ip6" if ":" in vip else "ip"
     shares = ", ".join(f"{first}-{last} : {target}" for first, last, target in parts(targets))
     return (f"table {family} {table_of(vip)} {{\nchain out {{\n"
-            f"type nat hook output priority -100;\n{family} daddr {vip} dnat to tcp sport map {{ {shares} }}\n}}\n}}\n")
+            f"type nat hook output priority -100;\n{family} daddr {vip} dnat to tcp sport map {{ "
+            f"{shares} }}\n}}\n}}\n")
 
 
 def balancer_file(bed, host):
@@ -108,7 +110,8 @@ def start_balancers(bed, vip, targets, mode):
         name = balancer_file(bed, host)
         with open(name, "w", encoding="utf-8") as file:
             json.dump({"port": SLB_PORT, "vip": vip, "parts": parts(targets), "mode": mode}, file)
-        started.append(host.popen([sys.executable, program, name], stdout=subprocess.PIPE, text=True))
+        started.append(host.popen([sys.executable, program, name], stdout=subprocess.PIPE,
+                                  text=True))
     for process in started:
         process.stdout.readline()
         process.stdout.close()

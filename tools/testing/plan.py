@@ -21,7 +21,8 @@ CHECKS = "tools/testing/checks"
 FUZZ_S = 7
 # Tests of the programs mostly wait. A test bed counts for two (PROCESSORS in its CMakeLists.txt).
 WAITING = 2 * JOBS
-PARTS = ("all", "quick", "sources", "release", "asan", "tsan", "analysis", "fuzz", "deep", "faults", "browser")
+PARTS = ("all", "quick", "sources", "release", "asan", "tsan", "analysis", "fuzz", "deep", "faults",
+         "browser")
 
 
 def build(preset):

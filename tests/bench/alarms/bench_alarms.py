@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Alarms: how many the controller takes, and whether all are there once after it was killed while they came. One JSON object a line. How long one
+"""Alarms: how many the controller takes, and whether all are there once after it was killed while
+they came. One JSON object a line. How long one
 takes from a packet: bench_installed.py.
 
 Usage: bench_alarms.py [BIN-FOLDER] [--alarms N] [--connections N]"""
@@ -17,12 +18,14 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BATCH = 256                             # alarms of a request
-ALARM = ('{"seq":%d,"time_us":%d,"reason":"PC_FAIL","flow_id":{"src_ip":"10.1.1.2","dst_ip":"10.2.1.2","src_port":%d,"dst_port":80,"protocol":6},'
+ALARM = ('{"seq":%d,"time_us":%d,"reason":"PC_FAIL","flow_id":{"src_ip":"10.1.1.2",'
+         '"dst_ip":"10.2.1.2","src_port":%d,"dst_port":80,"protocol":6},'
          '"paths":[[1,9,17,13,18,11,3]],"detail":"max_hops: 6 hops are more than 5"}')
 
 
 def pathdump(at, *words):
-    return subprocess.run([os.path.join(at, "pathdump"), *map(str, words)], capture_output=True, text=True, check=True).stdout
+    return subprocess.run([os.path.join(at, "pathdump"), *map(str, words)], capture_output=True,
+                          text=True, check=True).stdout
 
 
 def free_port():
@@ -36,7 +39,8 @@ class Server:
 
     def __init__(self, at, name, port, *words):
         self.port = port
-        self.process = subprocess.Popen([os.path.join(at, name), *map(str, words), "--listen", f"127.0.0.1:{port}", "--log-level", "error"])
+        self.process = subprocess.Popen([os.path.join(at, name), *map(str, words), "--listen",
+                                         f"127.0.0.1:{port}", "--log-level", "error"])
         until = time.monotonic() + 30
         while True:
             try:
@@ -71,8 +75,10 @@ def make_bodies(host, spool, alarms):
     requests = []
     for first in range(1, alarms + 1, BATCH):
         seqs = range(first, min(first + BATCH, alarms + 1))
-        body = f'{{"host":{host},"spool":"{spool:016x}","alarms":[{",".join(ALARM % (n, n, n % 65536) for n in seqs)}]}}'
-        requests.append((seqs[-1], f"POST /v1/alarms HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()))
+        body = (f'{{"host":{host},"spool":"{spool:016x}",'
+                f'"alarms":[{",".join(ALARM % (n, n, n % 65536) for n in seqs)}]}}')
+        requests.append((seqs[-1], f"POST /v1/alarms HTTP/1.1\r\nHost: localhost\r\n"
+                         f"Content-Length: {len(body)}\r\n\r\n{body}".encode()))
     return requests
 
 
@@ -97,7 +103,8 @@ def send_all(port, requests, acknowledged, spool, until):
 def begin_senders(port, work):
     acknowledged = {spool: 0 for spool in work}
     until = time.monotonic() + 120
-    senders = [threading.Thread(target=send_all, args=(port, requests, acknowledged, spool, until)) for spool, requests in work.items()]
+    senders = [threading.Thread(target=send_all, args=(port, requests, acknowledged, spool, until))
+               for spool, requests in work.items()]
     for sender in senders:
         sender.start()
     return senders, acknowledged
@@ -115,7 +122,8 @@ def count_once(controller, spools, each):
 
 
 def bench_accepted(at, start, alarms, connections):
-    work = {spool: make_bodies(21, spool, alarms // connections) for spool in range(1, connections + 1)}
+    work = {spool: make_bodies(21, spool, alarms // connections)
+            for spool in range(1, connections + 1)}
     controller = start()
     begun = time.monotonic()
     senders, _ = begin_senders(controller.port, work)
@@ -126,8 +134,10 @@ def bench_accepted(at, start, alarms, connections):
     status = controller.ask("GET", "/v1/status")["alarms"]
     assert status["accepted"] == total, status
     controller.end()
-    print(json.dumps({"bench": "alarms_accepted", "alarms": total, "connections": connections, "alarms_of_a_request": BATCH,
-                      "alarms_per_s": round(total / seconds), "commits": status["commits"], "wanted_per_s": 50000}), flush=True)
+    print(json.dumps({"bench": "alarms_accepted", "alarms": total, "connections": connections,
+                      "alarms_of_a_request": BATCH,
+                      "alarms_per_s": round(total / seconds), "commits": status["commits"],
+                      "wanted_per_s": 50000}), flush=True)
 
 
 def bench_killed(at, start, alarms, connections):
@@ -146,7 +156,8 @@ def bench_killed(at, start, alarms, connections):
         sender.join()
     there, once = count_once(controller, connections, each)
     controller.end()
-    print(json.dumps({"bench": "alarms_killed", "alarms": each * connections, "kills": kills, "there": there, "each_once": once,
+    print(json.dumps({"bench": "alarms_killed", "alarms": each * connections, "kills": kills,
+                      "there": there, "each_once": once,
                       "lost": each * connections - there}), flush=True)
 
 
@@ -167,7 +178,8 @@ def main():
 
         def starter(state):
             def start(port=None):
-                return Server(args.bin, "pathdump-controller", port or free_port(), "--topology", topology, "--hosts", hosts, "--state",
+                return Server(args.bin, "pathdump-controller", port or free_port(), "--topology",
+                              topology, "--hosts", hosts, "--state",
                               os.path.join(folder, state))
             return start
         bench_accepted(args.bin, starter("accepted"), args.alarms, args.connections)

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How much a test bed with switches in the kernel carries over a path of four hops, every packet tagged on it: TCP from host 21 to host 25 of a
-fat-tree of 4, both on this machine. One JSON object a line: each run, then "median" and "most" of them. Hosts offload segmentation, as network
-cards do, so switches see packets of up to 64 KB; --small turns that off (1500 bytes on every link).
+"""How much a test bed with switches in the kernel carries over a path of four hops, every packet
+tagged on it: TCP from host 21 to host 25 of a fat-tree of 4, both on this machine. One JSON object
+a line: each run, then "median" and "most" of them. Hosts offload segmentation, as network cards do,
+so switches see packets of up to 64 KB; --small turns that off (1500 bytes on every link).
 
-The figures are those of the machine as well: sender, receiver and switches share its cores. Needs root.
+The figures are those of the machine as well: sender, receiver and switches share its cores. Needs
+root.
 """
 import argparse
 import json
@@ -52,19 +54,24 @@ def run(bed, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
-    parser.add_argument("--bin", default=os.path.join(ROOT, "build", "release", "bin"), help="where pathdump is (default: build/release/bin)")
+    parser.add_argument("--bin", default=os.path.join(ROOT, "build", "release", "bin"),
+                        help="where pathdump is (default: build/release/bin)")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--small", action="store_true", help="no packet is larger than 1500 bytes")
     options = parser.parse_args()
-    with Bed(f"bench{os.getpid()}", binaries=options.bin, fabric="tc", offloads=not options.small) as bed:
+    with Bed(f"bench{os.getpid()}", binaries=options.bin, fabric="tc",
+             offloads=not options.small) as bed:
         rates = []
         for _ in range(options.runs):
             before = bed.fabric.counters(1)["received"]
             rates.append(run(bed, options.seconds))
-            print(json.dumps({"bench": "fabric", "hops": HOPS, "gbit_s": round(rates[-1], 2), "packets": bed.fabric.counters(1)["received"] - before}), flush=True)
-    print(json.dumps({"bench": "fabric", "hops": HOPS, "offloads": not options.small, "median_gbit_s": round(statistics.median(rates), 2),
-                      "most_gbit_s": round(max(rates), 2), "cpus": os.cpu_count(), "kernel": platform.release()}))
+            print(json.dumps({"bench": "fabric", "hops": HOPS, "gbit_s": round(rates[-1], 2),
+                              "packets": bed.fabric.counters(1)["received"] - before}), flush=True)
+    print(json.dumps({"bench": "fabric", "hops": HOPS, "offloads": not options.small,
+                      "median_gbit_s": round(statistics.median(rates), 2),
+                      "most_gbit_s": round(max(rates), 2), "cpus": os.cpu_count(),
+                      "kernel": platform.release()}))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""From a fault of the network to the verdict that names it, on the test bed: routing loops, blackholes. One JSON object a line. As root, with Open vSwitch.
+"""From a fault of the network to the verdict that names it, on the test bed: routing loops,
+blackholes. One JSON object a line. As root, with Open vSwitch.
 
 Usage: bench_faults.py [BIN-FOLDER] [--rounds N] [loop4] [loop6] [agg-core] [tor-agg]
 
-Blackholes: all packets are sprayed; a connection is open when the link goes black, and then sends 100 KB. From its alarm at the controller until the alarm
-APP_BLACKHOLE of a watch; "exact" is the share of rounds in which exactly the expected switches were named, "within" the share in which that was in time."""
+Blackholes: all packets are sprayed; a connection is open when the link goes black, and then sends
+100 KB. From its alarm at the controller until the alarm APP_BLACKHOLE of a watch; "exact" is the
+share of rounds in which exactly the expected switches were named, "within" the share in which that
+was in time."""
 import argparse
 import http.client
 import itertools
@@ -33,7 +36,8 @@ TRANSFER_BYTES, TRANSFER_MBIT = 100_000, 10
 LOOK_BACK_S, SLACK_S = 2, 0.1   # of the watch: rounds do not see each other's alarms
 BLACKHOLES = {"agg-core": ((9, 17), [9, 11, 17]), "tor-agg": ((1, 9), [1, 3, 9, 11])}
 BLACKHOLE_WANTED_MS = 1000
-PAUSE_S = 0.2                   # twelve loops of 4 hops are different ones; one that was seen less than 2 s ago is no news
+# twelve loops of 4 hops are different ones; one that was seen less than 2 s ago is no news
+PAUSE_S = 0.2
 
 
 class Stream(threading.Thread):
@@ -54,23 +58,27 @@ class Stream(threading.Thread):
                 self.heard.append((time.time(), json.loads(line[5:])))
 
     def wait(self, reason, since, timeout_s=WAIT_S):
-        """(when it was heard, the alarm) of the first alarm with this reason that was heard since then"""
+        """(when it was heard, the alarm) of the first alarm with this reason that was heard since
+        then"""
         def found():
-            return next((entry for entry in list(self.heard) if entry[0] >= since and entry[1]["reason"] == reason), None)
+            return next((entry for entry in list(self.heard) if entry[0] >= since
+                         and entry[1]["reason"] == reason), None)
         wait_for(found, f"an alarm {reason}", timeout_s)
         return found()
 
 
 def show(name, values_ms, wanted_ms, **more):
     values = sorted(values_ms)
-    print(json.dumps({"bench": name, "rounds": len(values), "median_ms": round(statistics.median(values), 2), "min_ms": round(values[0], 2), "max_ms": round(values[-1], 2),
+    print(json.dumps({"bench": name, "rounds": len(values), "median_ms": round(statistics.median(
+        values), 2), "min_ms": round(values[0], 2), "max_ms": round(values[-1], 2),
                       "wanted_ms": wanted_ms, **more}), flush=True)
 
 
 # ---- loops ----
 
 def loops_of_4():
-    """circles of an agg, a core, an agg and a core, each with a host of the first one's pod and one of the second one's"""
+    """circles of an agg, a core, an agg and a core, each with a host of the first one's pod and one
+    of the second one's"""
     pairs = list(itertools.combinations(range(4), 2))
     for (p, q), group in itertools.product(pairs + [(q, p) for p, q in pairs], (0, 1)):
         cores = (17 + 2 * group, 18 + 2 * group)
@@ -88,9 +96,13 @@ def looping_packet(bed, circle, p, q):
     """sends one packet into the circle; returns the time just before"""
     sender, receiver = bed.hosts[21 + 4 * p], bed.hosts[21 + 4 * q]
     other = next(peer for peer in bed.network.switch_peers(sender.rack) if peer != circle[0])
-    words = [bed.faults.add("link-down", sender.rack, other), bed.faults.add("loop", ",".join(map(str, circle)), receiver.id)]
-    code = f"import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); print(time.time()); s.sendto(bytes(64), ('{receiver.ipv4}', {random.randint(20000, 60000)}))"
-    sent = float(sender.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    words = [bed.faults.add("link-down", sender.rack, other),
+             bed.faults.add("loop", ",".join(map(str, circle)), receiver.id)]
+    code = (f"import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
+            f"print(time.time()); s.sendto(bytes(64), ('{receiver.ipv4}', "
+            f"{random.randint(20000, 60000)}))")
+    sent = float(sender.run([sys.executable, "-c", code], capture_output=True, text=True,
+                            check=True).stdout)
     return sent, words
 
 
@@ -109,16 +121,19 @@ def bench_loop(bed, stream, name, loops, wanted_ms, rounds):
 # ---- blackholes ----
 
 def one_blackhole(bed, stream, link):
-    """milliseconds from the alarm of the flow to the finding of the watch, and its report; None when nothing was found in time"""
+    """milliseconds from the alarm of the flow to the finding of the watch, and its report; None
+    when nothing was found in time"""
     sender = traffic.Sender(bed.host(SENDER), bed.host(RECEIVER).ipv4, rate_mbit=TRANSFER_MBIT)
     sender.send(1)                              # the connection is open
-    watch = bed.controller.ask("watches", {"app": "blackhole", "on": "alarm", "args": {"seconds": LOOK_BACK_S, "slack": SLACK_S}})["id"]
+    watch = bed.controller.ask("watches", {"app": "blackhole", "on": "alarm", "args": {
+        "seconds": LOOK_BACK_S, "slack": SLACK_S}})["id"]
     fault, started = bed.faults.add("blackhole", *link), time.time()
     try:
         sender.start(TRANSFER_BYTES)
         alarmed = stream.wait("POOR_PERF", started)[0]
         found = stream.wait("APP_BLACKHOLE", alarmed, 2 * LOOK_BACK_S)[0]
-        report = next(w for w in bed.controller.ask("watches")["watches"] if w["id"] == watch)["report"]
+        report = next(w for w in bed.controller.ask("watches")["watches"]
+                      if w["id"] == watch)["report"]
         return 1000 * (found - alarmed), report
     except TimeoutError as error:
         print(error, file=sys.stderr)
@@ -145,7 +160,8 @@ def bench_blackholes(bed, stream, name, rounds):
     bed.faults.clear(spray)
     in_time, values = sum(value <= BLACKHOLE_WANTED_MS for value in values), sorted(values)
     if values:
-        show(f"blackhole_{name}", values, BLACKHOLE_WANTED_MS, p95_ms=round(values[math.ceil(0.95 * len(values)) - 1], 2), tried=rounds,
+        show(f"blackhole_{name}", values, BLACKHOLE_WANTED_MS,
+             p95_ms=round(values[math.ceil(0.95 * len(values)) - 1], 2), tried=rounds,
              exact=round(right / rounds, 2), within=round(in_time / rounds, 2))
 
 
@@ -155,7 +171,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=30)
     options = parser.parse_intermixed_args()
     binaries = [word for word in options.words if os.path.isdir(word)] or [BINARIES]
-    names = [word for word in options.words if word not in binaries] or ["loop4", "loop6", *BLACKHOLES]
+    names = [word for word in options.words if word not in binaries] or ["loop4", "loop6",
+                                                                         *BLACKHOLES]
     with Bed(binaries=binaries[0], tagged=all, controller=True) as bed:
         start_all(bed)
         stream = Stream(bed.controller.socket)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Installed queries: from the first bad packet on a wire to the alarm, at the agent and at the controller; and what events cost the data path.
-One JSON object a line. As root: a network namespace of its own.
+"""Installed queries: from the first bad packet on a wire to the alarm, at the agent and at the
+controller; and what events cost the data path. One JSON object a line. As root: a network namespace
+of its own.
 
 Usage: bench_installed.py [BIN-FOLDER] [--alarms N] [--rounds N]"""
 import argparse
@@ -21,7 +22,8 @@ for folder in "../../shared", "../../integration/agent", "../agent":
     sys.path.insert(0, os.path.join(HERE, folder))
 
 BAD = (1, 9, 17, 13, 18, 11, 3)
-PACE_S = 0.025, 0.055           # between two packets: fewer than the alarms of a second that are kept, and in step with nothing
+# between two packets: fewer than the alarms of a second that are kept, and in step with nothing
+PACE_S = 0.025, 0.055
 FLOWS, PKTS = 50_000, 500_000   # of the capture
 CONFORMANCE = {"query": "conformance", "args": {"max_hops": "5"}, "on": "new_flow"}
 
@@ -55,17 +57,22 @@ def bench_alarms(folder, topology, count):
     from daemon import frame, set_up_network
     from programs import Controller, Daemon, free_port, pathdump
     sender, port = set_up_network(), free_port()
-    host = next(n["id"] for n in json.load(open(topology, encoding="utf-8"))["nodes"] if "10.2.1.2" in n.get("addrs", []))
-    words = "--topology", topology, "--src", "10.1.1.2", "--dst", "10.2.1.2", "--path", ",".join(map(str, BAD)), "--json"
+    host = next(n["id"] for n in json.load(open(topology, encoding="utf-8"))["nodes"]
+                if "10.2.1.2" in n.get("addrs", []))
+    words = "--topology", topology, "--src", "10.1.1.2", "--dst", "10.2.1.2", "--path", ",".join(
+        map(str, BAD)), "--json"
     tags = json.loads(pathdump("codec", "encode", *words))["tags"]
     at = os.path.join(folder, "agent")
     os.mkdir(at)
-    with Daemon(at, "--host-id", str(host), "--controller", f"http://127.0.0.1:{port}", topology=topology, intake="live:rx") as agent:
+    with Daemon(at, "--host-id", str(host), "--controller", f"http://127.0.0.1:{port}",
+                topology=topology, intake="live:rx") as agent:
         agent.wait_state("running")
-        with Controller(folder, topology, {host: agent.url}, "--listen", f"127.0.0.1:{port}") as controller:
+        with Controller(folder, topology, {host: agent.url}, "--listen",
+                        f"127.0.0.1:{port}") as controller:
             controller.port = port
             controller.wait(controller.status)
-            status, _, body = controller.raw("/v1/install", "POST", json.dumps({"hosts": [host], **CONFORMANCE, "args": {"max_hops": 5}}))
+            status, _, body = controller.raw("/v1/install", "POST", json.dumps(
+                {"hosts": [host], **CONFORMANCE, "args": {"max_hops": 5}}))
             assert status == 200, body
             stream, sent = Stream(port), {}
             for n in range(count):
@@ -76,8 +83,10 @@ def bench_alarms(folder, topology, count):
             controller.wait(lambda: len(stream.came) == count)
     raised = [1000 * (stream.came[flow][1] - at) for flow, at in sent.items()]
     heard = [1000 * (stream.came[flow][0] - at) for flow, at in sent.items()]
-    print(json.dumps({"bench": "installed_first_bad_packet", "alarms": count, "raised_p50_ms": quantile(raised, .5), "raised_p99_ms": quantile(raised, .99),
-                      "controller_p50_ms": quantile(heard, .5), "controller_p99_ms": quantile(heard, .99), "controller_max_ms": quantile(heard, 1)}), flush=True)
+    print(json.dumps({"bench": "installed_first_bad_packet", "alarms": count,
+                      "raised_p50_ms": quantile(raised, .5), "raised_p99_ms": quantile(raised, .99),
+                      "controller_p50_ms": quantile(heard, .5), "controller_p99_ms": quantile(
+                          heard, .99), "controller_max_ms": quantile(heard, 1)}), flush=True)
 
 
 # ---- what events cost ----
@@ -87,11 +96,14 @@ def replay(at, folder, topology, installed):
     with tempfile.TemporaryDirectory(dir=folder) as tib:
         if installed:
             with open(os.path.join(tib, "installed.json"), "w", encoding="utf-8") as out:
-                json.dump({"version": 1, "installed": [{"id": n + 1, **CONFORMANCE} for n in range(installed)]}, out)
+                json.dump({"version": 1, "installed": [{"id": n + 1, **CONFORMANCE}
+                                                       for n in range(installed)]}, out)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         begun = time.monotonic()
-        subprocess.run([os.path.join(at, "pathdumpd"), "--topology", topology, "--intake", "pcap:" + os.path.join(folder, "in.pcap"), "--tib", tib,
-                        "--idle-ms", "20", "--exit-after-intake", "--log-level", "error"], check=True)
+        subprocess.run([os.path.join(at, "pathdumpd"), "--topology", topology, "--intake",
+                        "pcap:" + os.path.join(folder, "in.pcap"), "--tib", tib,
+                        "--idle-ms", "20", "--exit-after-intake", "--log-level", "error"],
+                       check=True)
         wall = time.monotonic() - begun
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -108,9 +120,11 @@ def bench_cost(at, folder, topology, rounds):
             walls.setdefault(installed, []).append(wall)
             cpus.setdefault(installed, []).append(cpu)
     for installed in 1, 16:
-        print(json.dumps({"bench": "installed_events_cost", "queries": installed, "pkts": PKTS, "new_flows": PKTS, "wall_s": round(min(walls[installed]), 3),
+        print(json.dumps({"bench": "installed_events_cost", "queries": installed, "pkts": PKTS,
+                          "new_flows": PKTS, "wall_s": round(min(walls[installed]), 3),
                           "wall_without_s": round(min(walls[0]), 3),
-                          "cpu_ns_per_new_flow": round(1e9 * (min(cpus[installed]) - min(cpus[0])) / PKTS)}), flush=True)
+                          "cpu_ns_per_new_flow": round(1e9 * (min(cpus[installed]) - min(cpus[0]))
+                                                       / PKTS)}), flush=True)
 
 
 def main():

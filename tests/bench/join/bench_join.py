@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One look of silent-drops over 16 hosts: the controller's processor time and peak memory. One JSON object a line.
+"""One look of silent-drops over 16 hosts: the controller's processor time and peak memory. One JSON
+object a line.
 
-Real agents with real stores; before each stands a proxy that answers for its TCP monitor, so that flows over one link have
-lost packets. Everything else is the agent's own answer.
+Real agents with real stores; before each stands a proxy that answers for its TCP monitor, so that
+flows over one link have lost packets. Everything else is the agent's own answer.
 
 Usage: bench_join.py [BIN-FOLDER] [--flows N] [--controller PROGRAM] [--rounds N]"""
 import argparse
@@ -40,13 +41,16 @@ def ways(src_pod, src, dst_pod, dst):
 
 def draw(count, now_us, rnd):
     """({host index: its records as lines}, {host index: flows of it that sent packets again})"""
-    hosts = [(pod, 2 * pod + tor + 1, f"10.{pod + 1}.{tor + 1}.{2 + n}") for pod in range(4) for tor in range(2) for n in range(2)]
+    hosts = [(pod, 2 * pod + tor + 1, f"10.{pod + 1}.{tor + 1}.{2 + n}") for pod in range(4)
+             for tor in range(2) for n in range(2)]
     records, lost = {i: [] for i in range(16)}, {i: [] for i in range(16)}
     for n in range(count):
         a, b = rnd.sample(range(16), 2)
         path = rnd.choice(ways(hosts[a][0], hosts[a][1], hosts[b][0], hosts[b][1]))
-        flow = {"src_ip": hosts[a][2], "dst_ip": hosts[b][2], "src_port": n % 65536, "dst_port": n // 65536 + 80, "protocol": 6}
-        records[b].append(json.dumps({"flow_id": flow, "path": path, "stime_us": now_us - 20_000_000, "etime_us": now_us - 1_000_000,
+        flow = {"src_ip": hosts[a][2], "dst_ip": hosts[b][2], "src_port": n % 65536,
+                "dst_port": n // 65536 + 80, "protocol": 6}
+        records[b].append(json.dumps({"flow_id": flow, "path": path, "stime_us": now_us
+                                      - 20_000_000, "etime_us": now_us - 1_000_000,
                                       "bytes": 1448 * PKTS, "pkts": PKTS}))
         if LINK in zip(path, path[1:]):
             again = sum(rnd.random() < LOSS for _ in range(PKTS))
@@ -58,15 +62,20 @@ def draw(count, now_us, rnd):
 # ---- hosts ----
 
 def poor(lost):
-    rows = [{"flow_id": flow, "state": "established", "retransmissions": n, "consecutive": 1, "timeouts": 0, "backoff": 0, "srtt_us": 300,
-             "rto_us": 200000, "throughput_bps": 10**6, "bytes_acked": 1448 * PKTS, "cwnd_pkts": 10, "mss_bytes": 1448, "pkts_out": 0,
-             "first_us": 1, "recent": n, "last_retransmission_us": 1, "opened_us": 1, "closed_us": None} for flow, n in lost]
+    rows = [{"flow_id": flow, "state": "established", "retransmissions": n, "consecutive": 1,
+             "timeouts": 0, "backoff": 0, "srtt_us": 300,
+             "rto_us": 200000, "throughput_bps": 10**6, "bytes_acked": 1448 * PKTS, "cwnd_pkts": 10,
+             "mss_bytes": 1448, "pkts_out": 0,
+             "first_us": 1, "recent": n, "last_retransmission_us": 1, "opened_us": 1,
+             "closed_us": None} for flow, n in lost]
     return {"flows": rows, "complete": True, "source": "bpf", "since_us": 1, "forgotten": 0}
 
 
 def suffering(lost):
-    rows = [[flow["src_ip"], flow["dst_ip"], flow["src_port"], flow["dst_port"], 6, n, n, 0] for flow, n in lost]
-    return {"flows": rows, "complete": True, "source": "bpf", "since_us": 1, "forgotten": 0, "left_out": 0}
+    rows = [[flow["src_ip"], flow["dst_ip"], flow["src_port"], flow["dst_port"], 6, n, n, 0]
+            for flow, n in lost]
+    return {"flows": rows, "complete": True, "source": "bpf", "since_us": 1, "forgotten": 0,
+            "left_out": 0}
 
 
 class Proxy(http.server.BaseHTTPRequestHandler):
@@ -88,7 +97,8 @@ class Proxy(http.server.BaseHTTPRequestHandler):
             if name in self.path.encode() or b'"' + name + b'"' in body:
                 return self.answer(200, [("Content-Type", "application/json")], text)
         connection = http.client.HTTPConnection("127.0.0.1", self.server.agent_port, timeout=120)
-        keep = {n: v for n, v in self.headers.items() if n.lower() not in ("host", "connection", "content-length")}
+        keep = {n: v for n, v in self.headers.items()
+                if n.lower() not in ("host", "connection", "content-length")}
         connection.request(self.command, self.path, body=body, headers=keep)
         got = connection.getresponse()
         text = got.read()
@@ -104,13 +114,16 @@ class Proxy(http.server.BaseHTTPRequestHandler):
 def begin_host(stack, folder, topology, records, lost):
     os.mkdir(folder)
     tib = os.path.join(folder, "tib")
-    subprocess.run([programs.program("pathdump"), "tib", "import", "--tib", tib], input="\n".join(records) + "\n", text=True, check=True,
+    subprocess.run([programs.program("pathdump"), "tib", "import", "--tib", tib],
+                   input="\n".join(records) + "\n", text=True, check=True,
                    stdout=subprocess.DEVNULL)
-    agent = stack.enter_context(programs.Daemon(folder, "--tib", tib, "--intake", "none", topology=topology))
+    agent = stack.enter_context(programs.Daemon(folder, "--tib", tib, "--intake", "none",
+                                                topology=topology))
     agent.wait(agent.status)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
     server.agent_port = agent.port
-    server.canned = {b"getPoorTCPFlows": json.dumps(poor(lost)).encode(), b"sufferingFlows": json.dumps(suffering(lost)).encode()}
+    server.canned = {b"getPoorTCPFlows": json.dumps(poor(lost)).encode(),
+                     b"sufferingFlows": json.dumps(suffering(lost)).encode()}
     threading.Thread(target=server.serve_forever, daemon=True).start()
     stack.callback(server.server_close)
     stack.callback(server.shutdown)
@@ -132,19 +145,25 @@ def peak_mb(pid):
 
 
 def look(folder, topology, urls, name, begun):
-    """a controller of its own, so that its peak is that of one look; back to before the records, however long they took to store"""
+    """a controller of its own, so that its peak is that of one look; back to before the records,
+    however long they took to store"""
     os.mkdir(folder)
     real = programs.program
-    programs.program = lambda asked: name if name and asked == "pathdump-controller" else real(asked)
+    programs.program = lambda asked: name if name and asked == "pathdump-controller" else real(
+        asked)
     with programs.Controller(folder, topology, urls, "--link-mbps", "100000") as controller:
         programs.program = real
         controller.wait(controller.status)
-        pid, before_s, before_mb = controller.process.pid, processor_s(controller.process.pid), peak_mb(controller.process.pid)
+        pid, before_s, before_mb = controller.process.pid, processor_s(
+            controller.process.pid), peak_mb(controller.process.pid)
         begin = time.monotonic()
-        status, _, body = controller.raw("/v1/apps/silent-drops", "POST", json.dumps({"seconds": round(time.time() - begun + 30)}), timeout=300)
+        status, _, body = controller.raw("/v1/apps/silent-drops", "POST", json.dumps(
+            {"seconds": round(time.time() - begun + 30)}), timeout=300)
         report = json.loads(body)
-        return {"status": status, "processor_ms": round(1000 * (processor_s(pid) - before_s)), "wall_ms": round(1000 * (time.monotonic() - begin)),
-                "peak_mb": round(peak_mb(pid) - before_mb, 1), "links": report.get("links"), "certain": report.get("certain"),
+        return {"status": status, "processor_ms": round(1000 * (processor_s(pid) - before_s)),
+                "wall_ms": round(1000 * (time.monotonic() - begin)),
+                "peak_mb": round(peak_mb(pid) - before_mb, 1), "links": report.get("links"),
+                "certain": report.get("certain"),
                 "lacks": report.get("lacks", report.get("detail"))}
 
 
@@ -153,7 +172,8 @@ def main():
     parser.add_argument("bin", nargs="?", default=None)
     parser.add_argument("--flows", type=int, default=200_000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--controller", default=None, help="another one than that of BIN-FOLDER, to compare with")
+    parser.add_argument("--controller", default=None,
+                        help="another one than that of BIN-FOLDER, to compare with")
     args = parser.parse_args()
     if args.bin:
         programs.BIN = args.bin
@@ -164,10 +184,13 @@ def main():
             out.write(programs.pathdump("topology", "fat-tree", "--k", 4))
         begun = time.time()
         records, lost = draw(args.flows, int(begun * 1e6), random.Random(2016))
-        urls = {21 + i: begin_host(stack, os.path.join(folder, str(21 + i)), topology, records[i], lost[i]) for i in range(16)}
-        rounds = [look(os.path.join(folder, f"controller{i}"), topology, urls, args.controller, begun) for i in range(args.rounds)]
+        urls = {21 + i: begin_host(stack, os.path.join(folder, str(21 + i)), topology, records[i],
+                                   lost[i]) for i in range(16)}
+        rounds = [look(os.path.join(folder, f"controller{i}"), topology, urls, args.controller,
+                       begun) for i in range(args.rounds)]
         best = min(rounds, key=lambda one: one["processor_ms"])
-        print(json.dumps({"bench": "join", "flows": args.flows, "suffered": sum(map(len, lost.values())), **best}))
+        print(json.dumps({"bench": "join", "flows": args.flows,
+                          "suffered": sum(map(len, lost.values())), **best}))
 
 
 if __name__ == "__main__":

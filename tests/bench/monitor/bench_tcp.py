@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The TCP monitor: what it costs while nothing is lost, what reading all sockets costs, and the time from a retransmission on the wire to the alarm at the
-controller. One JSON object a line. As root: network namespaces of its own.
+"""The TCP monitor: what it costs while nothing is lost, what reading all sockets costs, and the
+time from a retransmission on the wire to the alarm at the controller. One JSON object a line. As
+root: network namespaces of its own.
 
 Usage: bench_tcp.py [BIN-FOLDER] [--sockets N] [--alarms N] [--seconds N]"""
 import argparse
@@ -21,7 +22,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 for folder in "../../shared", "../../integration/monitor", "../agent", "../installed":
     sys.path.insert(0, os.path.join(HERE, folder))
 
-PACE_S = 0.015, 0.035           # between two connections that begin to suffer: fewer than the alarms of a second that are kept
+# between two connections that begin to suffer: fewer than the alarms of a second that are kept
+PACE_S = 0.015, 0.035
 SO_TIMESTAMPNS = 35
 
 
@@ -46,7 +48,8 @@ def hold(count, ready):
 
 
 def idle_sockets(bed, count):
-    """in the namespace that is watched; several processes, since each may open only so many files"""
+    """in the namespace that is watched; several processes, since each may open only so many
+    files"""
     from bed import Within
     share = min(count, resource.getrlimit(resource.RLIMIT_NOFILE)[1] // 2) // 2 * 2
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
@@ -54,7 +57,8 @@ def idle_sockets(bed, count):
     with Within(bed.here):
         while count > 0:
             ready = multiprocessing.Event()
-            holders.append(multiprocessing.Process(target=hold, args=(min(count, share), ready), daemon=True))
+            holders.append(multiprocessing.Process(target=hold, args=(min(count, share), ready),
+                                                   daemon=True))
             holders[-1].start()
             assert ready.wait(120)
             count -= share
@@ -75,8 +79,10 @@ def bench_cost(bed, source, count, seconds):
     monitor.process.stdin.write("list 0 0\n")
     monitor.process.stdin.flush()
     monitor.process.stdout.readline()
-    print(json.dumps({"bench": "tcp_cost", "source": source, "sockets": count, "percent_of_a_core": round(100 * share, 4), "wanted_percent": 1,
-                      "dumps": stat["dumps"], "listed": listed, "list_all_cpu_ms": round((cpu_ns(pid) - before) / 1e6, 1)}), flush=True)
+    print(json.dumps({"bench": "tcp_cost", "source": source, "sockets": count,
+                      "percent_of_a_core": round(100 * share, 4), "wanted_percent": 1,
+                      "dumps": stat["dumps"], "listed": listed,
+                      "list_all_cpu_ms": round((cpu_ns(pid) - before) / 1e6, 1)}), flush=True)
     monitor.close()
 
 
@@ -87,7 +93,8 @@ class Wire(threading.Thread):
 
     def __init__(self):
         super().__init__(daemon=True)
-        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))       # ETH_P_ALL: what goes out, too
+        # ETH_P_ALL: what goes out, too
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
         self.socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 24)
         self.socket.bind(("v0", 3))
@@ -100,7 +107,8 @@ class Wire(threading.Thread):
                 data, extra, _, _ = self.socket.recvmsg(200, 64)
             except OSError:             # the namespace is gone
                 return
-            if len(data) < 54 or data[12:14] != b"\x08\x00" or data[23] != 6 or data[26:30] != bytes((10, 9, 0, 1)):
+            if len(data) < 54 or data[12:14] != b"\x08\x00" or data[23] != 6 or data[
+                26:30] != bytes((10, 9, 0, 1)):
                 continue
             port, seq = struct.unpack_from("!H2xI", data, 34)
             payload = struct.unpack_from("!H", data, 16)[0] - 20 - (data[46] >> 4) * 4
@@ -147,23 +155,29 @@ def bench_latency(bed, source, folder, topology, count):
     from programs import Controller, Daemon, free_port
     at = os.path.join(folder, source)
     os.mkdir(at)
-    host = next(n["id"] for n in json.load(open(topology, encoding="utf-8"))["nodes"] if n.get("addrs"))
+    host = next(n["id"] for n in json.load(open(topology, encoding="utf-8"))["nodes"]
+                if n.get("addrs"))
     server = bed.listen()
     with Within(bed.here):
         port, wire = free_port(), Wire()
-        with Daemon(at, "--host-id", str(host), "--controller", f"http://127.0.0.1:{port}", "--tcp-monitor", source, topology=topology, intake="live:v0") as agent:
+        with Daemon(at, "--host-id", str(host), "--controller", f"http://127.0.0.1:{port}",
+                    "--tcp-monitor", source, topology=topology, intake="live:v0") as agent:
             agent.wait_state("running")
-            with Controller(at, topology, {host: agent.url}, "--listen", f"127.0.0.1:{port}") as controller:
+            with Controller(at, topology, {host: agent.url}, "--listen",
+                            f"127.0.0.1:{port}") as controller:
                 controller.port = port
                 controller.wait(controller.status)
                 stream = Stream(port)
                 sockets = suffer(bed, server, count)
                 ports = [s.getsockname()[1] for s in sockets]
-                until("all alarms", lambda: all(p in stream.came and p in wire.again for p in ports))
+                until("all alarms",
+                      lambda: all(p in stream.came and p in wire.again for p in ports))
     bed.lose(2, False)
     took = [1000 * (stream.came[p] - wire.again[p]) for p in ports]
-    print(json.dumps({"bench": "tcp_retransmission_to_alarm", "source": source, "alarms": count, "controller_p50_ms": quantile(took, .5),
-                      "controller_p99_ms": quantile(took, .99), "controller_max_ms": quantile(took, 1), "wanted_p99_ms": 250}), flush=True)
+    print(json.dumps({"bench": "tcp_retransmission_to_alarm", "source": source, "alarms": count,
+                      "controller_p50_ms": quantile(took, .5),
+                      "controller_p99_ms": quantile(took, .99),
+                      "controller_max_ms": quantile(took, 1), "wanted_p99_ms": 250}), flush=True)
     for s in sockets:           # with a reset: none may suffer while the next source is measured
         s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         s.close()
@@ -183,7 +197,8 @@ def main():
     try:
         with tempfile.TemporaryDirectory(prefix="pathdump-bench-") as folder:
             for source in "bpf", "inet_diag":
-                bench_latency(bed, source, folder, make_topology(options.bin, folder, 4), options.alarms)
+                bench_latency(bed, source, folder, make_topology(options.bin, folder, 4),
+                              options.alarms)
         held = idle_sockets(bed, options.sockets)
         for source in "bpf", "inet_diag":
             bench_cost(bed, source, options.sockets, options.seconds)

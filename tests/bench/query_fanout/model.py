@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of asking many hosts, fitted to measured critical paths: what more hosts than there are here would take, and which fan-out is best.
+"""The cost of asking many hosts, fitted to measured critical paths: what more hosts than there are
+here would take, and which fan-out is best.
 
-Every host is a node with records of its own; an inner node asks its children and merges their answers into its own one. The longest chain of
-service times grows with what is merged along it and with the number of levels:
+Every host is a node with records of its own; an inner node asks its children and merges their
+answers into its own one. The longest chain of service times grows with what is merged along it and
+with the number of levels:
 
     critical path = own + merge · (children of all nodes of the chain) + level · (inner levels)
 
-To that comes the network as if every host had a machine of its own: the answers of a node's children share its link, and a level is a round trip.
+To that comes the network as if every host had a machine of its own: the answers of a node's
+children share its link, and a level is a round trip.
 """
 LINK_BITS_PER_S = 10e9
 ROUND_TRIP_MS = 0.2
@@ -16,7 +19,8 @@ POD, RACK = 16, 4
 
 
 def chain(mode, hosts):
-    """(children along the longest chain, inner levels) of what was measured: one level, or racks of 4 in pods of 16 below the controller"""
+    """(children along the longest chain, inner levels) of what was measured: one level, or racks of
+    4 in pods of 16 below the controller"""
     if mode == "direct":
         return hosts, 0
     pods = -(-hosts // POD)
@@ -26,7 +30,8 @@ def chain(mode, hosts):
 def solve(rows, right):
     """least squares by normal equations; a column without weight gets 0"""
     size = len(rows[0])
-    a = [[sum(r[i] * r[j] for r in rows) for j in range(size)] + [sum(r[i] * y for r, y in zip(rows, right))] for i in range(size)]
+    a = [[sum(r[i] * r[j] for r in rows) for j in range(size)]
+         + [sum(r[i] * y for r, y in zip(rows, right))] for i in range(size)]
     for i in range(size):
         pivot = max(range(i, size), key=lambda r: abs(a[r][i]))
         a[i], a[pivot] = a[pivot], a[i]
@@ -40,7 +45,8 @@ def solve(rows, right):
 
 
 def fit(points):
-    """points: (mode, hosts, critical_path_ms, bytes); a cost below nothing is noise and counts as nothing"""
+    """points: (mode, hosts, critical_path_ms, bytes); a cost below nothing is noise and counts as
+    nothing"""
     points = list(points)
     rows = [(1, *chain(mode, hosts)) for mode, hosts, _, _ in points]
     right = [critical for _, _, critical, _ in points]
@@ -48,7 +54,8 @@ def fit(points):
     if level < 0:
         (own, merge), level = solve([r[:2] for r in rows], right), 0.0
     direct = [size / hosts for mode, hosts, _, size in points if mode == "direct"]
-    return {"own_ms": max(own, 0), "merge_ms": max(merge, 0), "level_ms": level, "answer_bytes": sum(direct) / len(direct)}
+    return {"own_ms": max(own, 0), "merge_ms": max(merge, 0), "level_ms": level,
+            "answer_bytes": sum(direct) / len(direct)}
 
 
 def levels(hosts, fanout):
@@ -64,7 +71,8 @@ def levels(hosts, fanout):
 def time_ms(cost, children, depth):
     """children: of all nodes of the longest chain; depth: levels of hosts"""
     wire = cost["answer_bytes"] * 8 / LINK_BITS_PER_S * 1000
-    return cost["own_ms"] + children * (cost["merge_ms"] + wire) + (depth - 1) * cost["level_ms"] + depth * ROUND_TRIP_MS
+    return cost["own_ms"] + children * (cost["merge_ms"] + wire) + (depth - 1) * cost[
+        "level_ms"] + depth * ROUND_TRIP_MS
 
 
 def predict(cost, hosts):

@@ -31,8 +31,10 @@ def simulate(binaries, scenario, seed, app, arguments, folder):
     with open(file, "w", encoding="utf-8") as out:
         json.dump(scenario, out)
     words = [word for name, value in arguments.items() for word in (f"--{name}", value)]
-    command = [os.path.join(binaries, "pathdump"), "simulate", file, "--seed", str(seed), "--app", app, "--every-run", "--json", *words]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=MOST_S)
+    command = [os.path.join(binaries, "pathdump"), "simulate", file, "--seed", str(seed), "--app",
+               app, "--every-run", "--json", *words]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          timeout=MOST_S)
     if done.returncode:
         raise RuntimeError(f"simulate: exit {done.returncode}: {done.stderr.strip()}")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
@@ -44,8 +46,10 @@ def on_bed(binaries, fabric, scenario, app, mbit=None):
     found = {name: [] for name, _ in methods(app)}
     with open(scenario["topology"], encoding="utf-8") as file:
         hosts = sum(node["role"] == "host" for node in json.load(file)["nodes"])
-    mbit = mbit or (OVS_MBIT if fabric == "ovs" else scenario["load"] * scenario["link_mbps"] * hosts)
-    with Bed(f"verdicts{os.getpid()}", topology=scenario["topology"], binaries=binaries, tagged=all, controller=True, fabric=fabric) as bed:
+    mbit = mbit or (OVS_MBIT if fabric == "ovs"
+                    else scenario["load"] * scenario["link_mbps"] * hosts)
+    with Bed(f"verdicts{os.getpid()}", topology=scenario["topology"], binaries=binaries, tagged=all,
+             controller=True, fabric=fabric) as bed:
         start_all(bed)
         if scenario.get("spray"):
             bed.faults.add("spray", "all")

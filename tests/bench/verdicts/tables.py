@@ -26,28 +26,37 @@ def results(lines):
     rows = {}
     for line in lines:
         rows.setdefault((line["case"], line["where"], line["method"]), []).append(line)
-    yield "| case | where | method | runs | precision | recall | right s: median, worst | certain s: median, worst | certain and wrong | flips, most | well links named |"
+    yield ("| case | where | method | runs | precision | recall | right s: median, worst | certain "
+           "s: median, worst | certain and wrong | flips, most | well links named |")
     yield "|" + "---|" * 11
     for (case, where, method), runs in rows.items():
-        right, certain = ([r[name] for r in runs if r[name] is not None] for name in ("right_s", "certain_s"))
+        right, certain = ([r[name] for r in runs if r[name] is not None]
+                          for name in ("right_s", "certain_s"))
         faulty = len(runs) if any(r["faults"] for r in runs) else 0
         named = sum(r["named_well"] for r in runs) / max(1, sum(r["reports"] for r in runs))
-        yield (f"| {case} | {where} | {method} | {len(runs)} | {share(r['precision'] for r in runs)} | {share(r['recall'] for r in runs)} | "
-               f"{median(right)}, {worst(right, faulty)} | {median(certain)}, {worst(certain, faulty)} | "
-               f"{sum(bool(r['certain_wrong']) for r in runs)} | {max(r['flips'] for r in runs)} | {100 * named:.1f} % of reports |")
+        yield (f"| {case} | {where} | {method} | {len(runs)} | "
+               f"{share(r['precision'] for r in runs)} | {share(r['recall'] for r in runs)} | "
+               f"{median(right)}, {worst(right, faulty)} | {median(certain)}, "
+               f"{worst(certain, faulty)} | "
+               f"{sum(bool(r['certain_wrong']) for r in runs)} | {max(r['flips'] for r in runs)} | "
+               f"{100 * named:.1f} % of reports |")
 
 
 def calibration(lines):
-    """one verdict of each run that named something, drawn by its seed: what was said against what was so"""
-    pairs = sorted(line["asked"] for line in lines if line["asked"] and line["method"] != "max-coverage")
+    """one verdict of each run that named something, drawn by its seed: what was said against what
+    was so"""
+    pairs = sorted(line["asked"] for line in lines if line["asked"]
+                   and line["method"] != "max-coverage")
     yield "| confidence said | right | verdicts |"
     yield "|---|---|---|"
     for i in range(BINS):
-        part = [p for p in pairs if i / BINS <= p[0] < (i + 1) / BINS or i == BINS - 1 and p[0] == 1]
+        part = [p for p in pairs if i / BINS <= p[0] < (i + 1) / BINS or i == BINS - 1
+                and p[0] == 1]
         if part:
             right = statistics.mean(good for _, good in part)
             chance = math.sqrt(right * (1 - right) / len(part))
-            yield f"| {statistics.mean(said for said, _ in part):.2f} | {right:.2f} ± {chance:.2f} | {len(part)} |"
+            yield (f"| {statistics.mean(said for said, _ in part):.2f} | {right:.2f} ± "
+                   f"{chance:.2f} | {len(part)} |")
 
 
 def write(lines, out):
@@ -56,5 +65,6 @@ def write(lines, out):
         mine = [line for line in lines if line["seed"] % 2 == odd]
         if mine:
             wrong = sum(bool(line["certain_wrong"]) for line in mine)
-            out.write(f"\n### {name}: {len(mine)} runs, {wrong} of them certain and wrong at some time\n\n")
+            out.write(f"\n### {name}: {len(mine)} runs, {wrong} of them certain and wrong at some "
+                      f"time\n\n")
             out.write("\n".join(results(mine)) + "\n\n" + "\n".join(calibration(mine)) + "\n")

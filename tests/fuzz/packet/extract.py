@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what lib/trajectory.c of the patched switch does with packets into a file that a test can include.
+"""Writes what lib/trajectory.c of the patched switch does with packets into a file that a test can
+include.
 
     extract.py FILE PATCH …
 """
@@ -43,7 +44,8 @@ def main(target, *patches):
     for patch in sorted(patches):
         lines = apply(patch, lines)
     first = lines.index(FIRST)
-    behind = next(i for i in range(first, len(lines)) if lines[i].startswith(BEHIND)) - 1      # without its return type
+    # without its return type
+    behind = next(i for i in range(first, len(lines)) if lines[i].startswith(BEHIND)) - 1
     with open(target, "w", encoding="utf-8") as out:
         out.writelines(line for line in lines[:first] if CONSTANT.match(line))
         out.writelines(lines[first:behind])

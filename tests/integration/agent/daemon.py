@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A test that has captures and daemons, and namespaces to run them in: what the tests of this folder share."""
+"""A test that has captures and daemons, and namespaces to run them in: what the tests of this
+folder share."""
 import ctypes
 import json
 import os
@@ -46,11 +47,13 @@ class DaemonTest(unittest.TestCase):
 
     def tags(self, path, src="10.1.1.2", dst="10.2.1.2"):
         """of a packet that took this path"""
-        words = "--topology", self.topology, "--src", src, "--dst", dst, "--path", ",".join(map(str, path)), "--json"
+        words = "--topology", self.topology, "--src", src, "--dst", dst, "--path", ",".join(
+            map(str, path)), "--json"
         return json.loads(pathdump("codec", "encode", *words))["tags"]
 
     def start(self, *more, **options):
-        daemon = Daemon(self.folder, *more, topology=options.pop("topology", self.topology), **options)
+        daemon = Daemon(self.folder, *more, topology=options.pop("topology", self.topology),
+                        **options)
         self.addCleanup(daemon.__exit__)
         return daemon
 
@@ -70,11 +73,13 @@ def unshare(flags):
 
 
 def set_up_network():
-    """A network of this process and its children alone: a pair of interfaces, tx and rx, and the address 10.1.1.2 on rx."""
+    """A network of this process and its children alone: a pair of interfaces, tx and rx, and the
+    address 10.1.1.2 on rx."""
     unshare(CLONE_NEWNET)
     with open("/proc/sys/net/ipv6/conf/default/disable_ipv6", "w", encoding="ascii") as out:
         out.write("1")              # else the kernel would send frames of its own
-    for words in ("link set dev lo up", "link add name tx mtu 1508 type veth peer name rx mtu 1508", "link set dev tx up",
+    for words in ("link set dev lo up", "link add name tx mtu 1508 type veth peer name rx mtu 1508",
+                  "link set dev tx up",
                   "link set dev rx address 02:00:00:00:00:02 up", "addr add 10.2.1.2/24 dev rx"):
         subprocess.run(["ip", *words.split()], check=True)
     for name in ("all", "rx"):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries that are installed in a daemon with a live intake: on first packets, on periods, on alarms, over a kill, and when they fail."""
+"""Queries that are installed in a daemon with a live intake: on first packets, on periods, on
+alarms, over a kill, and when they fail."""
 import json
 import signal
 
@@ -43,10 +44,12 @@ class Installed(NetworkTest):
         daemon.wait(lambda: self.alarms(daemon, "PC_FAIL"))
         daemon.wait(lambda: self.one(daemon, query)["runs"] >= 2)
         alarm, = self.alarms(daemon, "PC_FAIL")
-        self.assertEqual((2222, [list(BAD)], 1), (alarm["flow_id"]["src_port"], alarm["paths"], alarm["count"]))
+        self.assertEqual((2222, [list(BAD)], 1),
+                         (alarm["flow_id"]["src_port"], alarm["paths"], alarm["count"]))
         self.assertIn("max_hops", alarm["detail"])
         answer = self.one(daemon, query)
-        self.assertEqual((1, 0, list(BAD)), (answer["alarms"], answer["failures"], answer["answer"]["violations"][0]["path"]))
+        self.assertEqual((1, 0, list(BAD)), (answer["alarms"], answer["failures"],
+                                             answer["answer"]["violations"][0]["path"]))
         self.ask(daemon, "DELETE", f"/v1/installed/{query}")
         self.ask(daemon, "DELETE", f"/v1/installed/{query}", status=404)
         self.send(BAD, 3333)
@@ -59,10 +62,12 @@ class Installed(NetworkTest):
         daemon = self.begin()
         self.ask(daemon, "POST", "/v1/install", {"id": 7, **HOPS})
         self.install(daemon, {**COUNT, "period_ms": 3600000})
-        before = [(q["id"], q["query"], q["args"]) for q in daemon.get("/v1/installed")["installed"]]
+        before = [(q["id"], q["query"], q["args"])
+                  for q in daemon.get("/v1/installed")["installed"]]
         daemon.end(signal.SIGKILL)
         daemon = self.begin()
-        self.assertEqual(before, [(q["id"], q["query"], q["args"]) for q in daemon.get("/v1/installed")["installed"]])
+        self.assertEqual(before, [(q["id"], q["query"], q["args"])
+                                  for q in daemon.get("/v1/installed")["installed"]])
         self.send(BAD, 4444)
         daemon.wait(lambda: self.alarms(daemon, "PC_FAIL"))
         self.assertEqual(0, daemon.end())
@@ -73,21 +78,28 @@ class Installed(NetworkTest):
         self.send(GOOD, 1)
         daemon.wait(lambda: daemon.status()["agent"]["new_flows"] >= 1)
         count = self.install(daemon, COUNT)
-        search = self.install(daemon, {"query": "conformance", "args": {"avoid": [17]}, "period_ms": 50})
-        slow = self.install(daemon, {"program": "function run() local n = 0 for i = 1, 2000000 do n = n + i end return n end", "period_ms": 20})
-        daemon.wait(lambda: self.one(daemon, count)["runs"] >= 20 and self.one(daemon, slow)["runs"] >= 3)
+        search = self.install(daemon,
+                              {"query": "conformance", "args": {"avoid": [17]}, "period_ms": 50})
+        slow = self.install(daemon, {"program": "function run() local n = 0 for i = 1, 2000000 do "
+                                     "n = n + i end return n end", "period_ms": 20})
+        daemon.wait(lambda: self.one(daemon, count)["runs"] >= 20
+                    and self.one(daemon, slow)["runs"] >= 3)
         got = self.one(daemon, count)
         self.assertEqual((0, 1), (got["failures"], got["answer"]["pkts"]))
         self.assertEqual(2000001000000, self.one(daemon, slow)["answer"]["result"])
-        daemon.wait(lambda: self.alarms(daemon, "PC_FAIL"))     # once the record is finished and stored
+        # once the record is finished and stored
+        daemon.wait(lambda: self.alarms(daemon, "PC_FAIL"))
         self.assertEqual(1, self.one(daemon, search)["alarms"])
         daemon.wait(lambda: daemon.get("/v1/getCount")["pkts"] == 1)    # whoever asks is answered
 
     def test_failures(self):
-        """a program that fails again and again is stopped, says so, and stays so; one on alarms hears of it, but not of itself"""
+        """a program that fails again and again is stopped, says so, and stays so; one on alarms
+        hears of it, but not of itself"""
         daemon = self.begin()
-        listener = self.install(daemon, {"program": "function run(args) alarm{reason='USER_' .. args.event.reason} return args.event end", "on": "alarm"})
-        broken = self.install(daemon, {"program": "function run() return nothing.at_all end", "period_ms": 10})
+        listener = self.install(daemon, {"program": "function run(args) alarm{reason='USER_' .. "
+                                         "args.event.reason} return args.event end", "on": "alarm"})
+        broken = self.install(daemon, {"program": "function run() return nothing.at_all end",
+                                       "period_ms": 10})
         daemon.wait(lambda: self.alarms(daemon, "USER_QUERY_STOPPED"))
         got = self.one(daemon, broken)
         self.assertEqual(("stopped", 5, 5), (got["state"], got["failures"], got["runs"]))
@@ -103,17 +115,21 @@ class Installed(NetworkTest):
     def test_events(self):
         """a program gets each finished record"""
         daemon = self.begin()
-        query = self.install(daemon, {"program": "function run(args) return args.event end", "on": "evicted"})
+        query = self.install(daemon, {"program": "function run(args) return args.event end",
+                                      "on": "evicted"})
         self.send(GOOD, 5)
         daemon.wait(lambda: self.one(daemon, query)["runs"] >= 1)
         event = self.one(daemon, query)["answer"]["result"]
-        self.assertEqual(("evicted", 5, list(GOOD), 1), (event["on"], event["flow_id"]["src_port"], event["path"], event["pkts"]))
+        self.assertEqual(("evicted", 5, list(GOOD), 1),
+                         (event["on"], event["flow_id"]["src_port"], event["path"], event["pkts"]))
 
     def test_hostile(self):
-        """what cannot be installed is refused in words; a file of rubbish costs the list, not the daemon"""
+        """what cannot be installed is refused in words; a file of rubbish costs the list, not the
+        daemon"""
         daemon = self.begin()
-        for document in {"query": "getCount"}, {**COUNT, "period_ms": 1}, {**HOPS, "on": "never"}, {"program": "x", "period_ms": 10, "hosts": "all"}, \
-                {"query": "drop table", "period_ms": 10}:
+        for document in {"query": "getCount"}, {**COUNT, "period_ms": 1}, {**HOPS, "on": "never"}, {
+            "program": "x", "period_ms": 10, "hosts": "all"}, {"query": "drop table",
+                                                               "period_ms": 10}:
             problem = self.ask(daemon, "POST", "/v1/install", document, status=400)
             self.assertTrue(problem["detail"])
         self.assertEqual([], daemon.get("/v1/installed")["installed"])

@@ -24,7 +24,8 @@ class Life(DaemonTest):
         with self.start("--exit-after-intake", intake=self.capture(self.flow(50))) as daemon:
             self.assertEqual(daemon.process.wait(60), 0)
         flows = self.stored("getFlows")["flows"]
-        self.assertEqual([(f["path"], f["pkts"], f["bytes"]) for f in flows], [(list(PATH), 50, 5000)])
+        self.assertEqual([(f["path"], f["pkts"], f["bytes"]) for f in flows],
+                         [(list(PATH), 50, 5000)])
 
     def test_several_intakes(self):
         """two captures at once: both are stored; one that fails does not stop the other"""
@@ -65,7 +66,8 @@ class Life(DaemonTest):
         os.truncate(self.path("in.pcap"), os.path.getsize(self.path("in.pcap")) - 1)
         with self.start(intake=intake) as daemon:
             daemon.wait_state("finished")
-            self.assertEqual([a["reason"] for a in daemon.get("/v1/alarms")["alarms"]], ["INTAKE_TRUNCATED"])
+            self.assertEqual([a["reason"] for a in daemon.get("/v1/alarms")["alarms"]],
+                             ["INTAKE_TRUNCATED"])
             self.assertTrue(daemon.status()["intake"]["detail"])
             self.assertEqual(daemon.get("/v1/getCount")["pkts"], 9)
         with self.start("--exit-after-intake", intake=intake) as daemon:
@@ -73,7 +75,8 @@ class Life(DaemonTest):
             self.assertIn("level=warn", daemon.log())
 
     def test_failed_intake(self):
-        """a file that turns into nonsense: exit 1, and without --exit-after-intake the daemon serves on"""
+        """a file that turns into nonsense: exit 1, and without --exit-after-intake the daemon
+        serves on"""
         intake = self.capture(self.flow(10))
         with open(self.path("in.pcap"), "ab") as out:
             out.write(b"\xff" * 400)
@@ -87,15 +90,18 @@ class Life(DaemonTest):
 
     def refused(self, *words, code=1, says="", launcher=()):
         """one clear line on stderr"""
-        done = subprocess.run([*launcher, program("pathdumpd"), *words], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([*launcher, program("pathdumpd"), *words], capture_output=True,
+                              text=True, timeout=60, check=False)
         self.assertEqual(done.returncode, code, done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         self.assertIn(says, done.stderr)
         self.assertTrue(done.stderr.startswith("pathdumpd: "), done.stderr)
 
     def words(self, **changes):
-        values = {"topology": self.topology, "intake": self.capture(self.flow(1)), "tib": self.path("tib"), "listen": "127.0.0.1:0", **changes}
-        return [word for name, value in values.items() if value is not None for word in ("--" + name, value)]
+        values = {"topology": self.topology, "intake": self.capture(self.flow(1)),
+                  "tib": self.path("tib"), "listen": "127.0.0.1:0", **changes}
+        return [word for name, value in values.items() if value is not None
+                for word in ("--" + name, value)]
 
     def test_wrong_starts(self):
         self.refused("--nonsense", code=2, says="--nonsense")
@@ -127,12 +133,15 @@ class Life(DaemonTest):
         capture, self.topology = self.capture(self.flow(3)), self.path("bare.json")
         for intake, intakes in ((capture, ["pcap"]), ("none", [])):
             with self.start(intake=intake) as daemon:
-                daemon.wait(lambda: [i["state"] for i in daemon.status()["intakes"]] == ["finished"] * len(intakes))
+                daemon.wait(lambda: [i["state"] for i in daemon.status()["intakes"]] == ["finished"]
+                            * len(intakes))
                 status = daemon.status()
-                self.assertEqual((status["topology"]["codec"], [i["kind"] for i in status["intakes"]]), ("", intakes))
+                self.assertEqual((status["topology"]["codec"],
+                                  [i["kind"] for i in status["intakes"]]), ("", intakes))
                 self.assertEqual(daemon.get("/v1/alarms")["alarms"], [])
                 self.assertEqual(daemon.end(), 0)
-        self.assertEqual([(f["path"], f["pkts"]) for f in self.stored("getFlows")["flows"]], [([], 3)])
+        self.assertEqual([(f["path"], f["pkts"]) for f in self.stored("getFlows")["flows"]],
+                         [([], 3)])
 
     def config(self, text, name="x.conf"):
         with open(self.path(name), "w", encoding="utf-8") as out:
@@ -140,34 +149,44 @@ class Life(DaemonTest):
         return self.path(name)
 
     def good_config(self, more=""):
-        return self.config(f"[agent]\ntopology = {self.topology}\n[intake]\nintake = {self.capture(self.flow(5))}\n[tib]\n"
+        return self.config(f"[agent]\ntopology = {self.topology}\n[intake]\nintake = "
+                           f"{self.capture(self.flow(5))}\n[tib]\n"
                            f"tib = {self.path('tib')}\n{more}")
 
     def test_check_config(self):
         check = ["--check-config", "--config"]
-        done = subprocess.run([program("pathdumpd"), *check, self.good_config()], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([program("pathdumpd"), *check, self.good_config()],
+                              capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertFalse(os.path.exists(self.path("tib")))
-        for text, says in (("# a comment\nno-such-key = 1\n", "x.conf:2: no-such-key: unknown key"), ("[trajectory]\nidle-ms = soon\n", "x.conf:2: idle-ms"),
+        for text, says in (("# a comment\nno-such-key = 1\n", "x.conf:2: no-such-key: unknown key"),
+                           ("[trajectory]\nidle-ms = soon\n", "x.conf:2: idle-ms"),
                            ("\n[agent]\nlisten = nowhere:80\n", "x.conf:3: listen: expects"),
                            ("[intake]\nintake = foo\n", "x.conf:2: intake: expects pcap:FILE"),
-                           ("[nothing]\n", "x.conf:1: [nothing]"), ("[agent]\n", "topology is missing")):
+                           ("[nothing]\n", "x.conf:1: [nothing]"),
+                           ("[agent]\n", "topology is missing")):
             self.refused(*check, self.config(text), says=says)
         with open(self.path("bad.json"), "w", encoding="utf-8") as out:
             out.write('{"nodes": []}')
-        self.refused(*check, self.good_config(), "--topology", self.path("bad.json"), says="bad.json")
+        self.refused(*check, self.good_config(), "--topology", self.path("bad.json"),
+                     says="bad.json")
         self.refused(*check, self.path("none.conf"), says="none.conf")
-        self.refused(*check, self.good_config("[security]\ntls-cert = c.pem\n"), "--listen", "0.0.0.0:80", says="nobody could be let in")
-        self.refused(*check, self.good_config("[security]\ntoken-file = t\n"), "--listen", "0.0.0.0:80", says="0.0.0.0:80 is not on loopback")
+        self.refused(*check, self.good_config("[security]\ntls-cert = c.pem\n"), "--listen",
+                     "0.0.0.0:80", says="nobody could be let in")
+        self.refused(*check, self.good_config("[security]\ntoken-file = t\n"), "--listen",
+                     "0.0.0.0:80", says="0.0.0.0:80 is not on loopback")
 
     def test_help(self):
         for word in ("--help", "--version"):
-            done = subprocess.run([program("pathdumpd"), word], capture_output=True, text=True, timeout=60, check=False)
+            done = subprocess.run([program("pathdumpd"), word], capture_output=True, text=True,
+                                  timeout=60, check=False)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-            self.assertTrue(done.stdout.startswith("pathdumpd 0" if word == "--version" else "Usage: pathdumpd"))
+            self.assertTrue(done.stdout.startswith("pathdumpd 0" if word == "--version"
+                                                   else "Usage: pathdumpd"))
 
     def test_sigterm_flushes(self):
-        """what is in the trajectory memory at SIGTERM is in the store afterwards: see test_load for a live intake"""
+        """what is in the trajectory memory at SIGTERM is in the store afterwards: see test_load for
+        a live intake"""
         with self.start(intake=self.capture(self.flow(5))) as daemon:
             daemon.wait_state("finished")
             self.assertEqual(daemon.end(signal.SIGINT), 0)
@@ -175,8 +194,10 @@ class Life(DaemonTest):
         self.assertEqual(self.stored("getCount")["pkts"], 5)
 
     def test_kill_and_restart(self):
-        """killed at any moment: the store opens again, holds a part of what was sent, and takes more"""
-        frames = [f for port in range(400) for f in self.flow(25, START_US + port * 10_000_000, 1024 + port)]
+        """killed at any moment: the store opens again, holds a part of what was sent, and takes
+        more"""
+        frames = [f for port in range(400)
+                  for f in self.flow(25, START_US + port * 10_000_000, 1024 + port)]
         intake = self.capture(frames)
         for delay in (0, .005, .02, .05, .1):
             with self.start(intake=intake) as daemon:
@@ -206,11 +227,13 @@ class Life(DaemonTest):
         with open(other, "w", encoding="utf-8") as out:
             out.write(pathdump("topology", "fat-tree", "--k", 6))
         port = free_port()
-        with Daemon(self.folder, "--config", config, "--listen", f"127.0.0.1:{port}", listen=False) as daemon:
+        with Daemon(self.folder, "--config", config, "--listen", f"127.0.0.1:{port}",
+                    listen=False) as daemon:
             daemon.port = port
             daemon.wait_state("finished")
             self.assertGreater(daemon.status()["tib"]["records"], 0)
-            self.good_config("retention-age = 1h\n[trajectory]\nidle-ms = 77\n[log]\nlog-level = warn\n")
+            self.good_config(
+                "retention-age = 1h\n[trajectory]\nidle-ms = 77\n[log]\nlog-level = warn\n")
             with open(config, encoding="utf-8") as source:
                 text = source.read().replace(self.topology, other)
             self.config(text)
@@ -229,7 +252,8 @@ class Life(DaemonTest):
             daemon.process.send_signal(signal.SIGHUP)
             daemon.wait_log("restart")
             status = daemon.status()
-            self.assertEqual((status["agent"]["reloads"], status["agent"]["reloads_failed"]), (1, 2))
+            self.assertEqual((status["agent"]["reloads"], status["agent"]["reloads_failed"]),
+                             (1, 2))
             self.assertEqual(status["topology"]["switches"], 45)
             self.assertEqual(daemon.end(), 0)
 
@@ -242,14 +266,16 @@ class Life(DaemonTest):
                 usual.listen()
             except OSError:
                 pass  # whoever has it does as well
-            with Daemon(self.folder, *self.words(listen=None), "--exit-after-intake", listen=False) as daemon:
+            with Daemon(self.folder, *self.words(listen=None), "--exit-after-intake",
+                        listen=False) as daemon:
                 self.assertEqual(daemon.process.wait(60), 0)
 
     def test_unix_socket(self):
         """served, replaced after a kill, removed at the end"""
         path = self.path("agent.sock")
         for how in (signal.SIGKILL, signal.SIGTERM):
-            with self.start("--listen", "unix:" + path, intake=self.capture(self.flow(5)), listen=False) as daemon:
+            with self.start("--listen", "unix:" + path, intake=self.capture(self.flow(5)),
+                            listen=False) as daemon:
                 daemon.wait_log("serves unix:")
                 with socket.socket(socket.AF_UNIX) as client:
                     client.connect(path)
@@ -259,7 +285,8 @@ class Life(DaemonTest):
                 self.assertEqual(os.path.exists(path), how == signal.SIGKILL)
 
     def test_any_port(self):
-        with self.start("--listen", "[::1]:0", intake=self.capture(self.flow(1)), listen=False) as daemon:
+        with self.start("--listen", "[::1]:0", intake=self.capture(self.flow(1)),
+                        listen=False) as daemon:
             daemon.wait_log(r"serves \[::1\]:\d+")
             port = int(re.search(r"serves \[::1\]:(\d+)", daemon.log()).group(1))
             socket.create_connection(("::1", port)).close()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Many clients while packets come in, from a capture and from a live interface: every answer is whole, every sum exact."""
+"""Many clients while packets come in, from a capture and from a live interface: every answer is
+whole, every sum exact."""
 import threading
 import time
 
@@ -14,10 +15,12 @@ class Load(NetworkTest):
     def flows(self):
         """{source port: (path, frame)}"""
         tags = {path: self.tags(path) for path in PATHS}
-        return {1024 + n: (PATHS[n % 3], frame("10.1.1.2", "10.2.1.2", 1024 + n, 80, b"x" * 72, tags[PATHS[n % 3]])) for n in range(FLOWS)}
+        return {1024 + n: (PATHS[n % 3], frame("10.1.1.2", "10.2.1.2", 1024 + n, 80, b"x" * 72,
+                                               tags[PATHS[n % 3]])) for n in range(FLOWS)}
 
     def clients(self, daemon, until):
-        """starts clients that ask until the event; returns them and the list of what they found wrong"""
+        """starts clients that ask until the event; returns them and the list of what they found
+        wrong"""
         wrong, totals = [], []
 
         def ask():
@@ -58,12 +61,15 @@ class Load(NetworkTest):
         self.assertEqual(wrong, [])
 
     def expect(self, answer):
-        got = {f["flow_id"]["src_port"]: (tuple(f["path"]), f["pkts"], f["bytes"]) for f in answer["flows"]}
-        self.assertEqual(got, {port: (path, PKTS, 100 * PKTS) for port, (path, _) in self.flows().items()})
+        got = {f["flow_id"]["src_port"]: (tuple(f["path"]), f["pkts"], f["bytes"])
+               for f in answer["flows"]}
+        self.assertEqual(got, {port: (path, PKTS, 100 * PKTS)
+                               for port, (path, _) in self.flows().items()})
         self.assertEqual(len(answer["flows"]), FLOWS)
 
     def test_capture(self):
-        packets = [(START_US + n * 40_000 + port, raw) for n in range(PKTS) for port, (_, raw) in self.flows().items()]
+        packets = [(START_US + n * 40_000 + port, raw) for n in range(PKTS)
+                   for port, (_, raw) in self.flows().items()]
         with self.start("--idle-ms", "30", intake=self.capture(packets)) as daemon:
             daemon.wait(daemon.status)
             self.ask_during(daemon, lambda: daemon.wait_state("finished"))
@@ -84,13 +90,15 @@ class Load(NetworkTest):
             daemon.wait_state("running")
             self.ask_during(daemon, self.send_all)
             daemon.wait(lambda: daemon.status()["intake"]["frames"] >= FLOWS * PKTS)
-            self.expect(daemon.get("/v1/getFlows?live=true&dst_port=80&protocol=17&src_ip=10.1.1.2"))
+            self.expect(
+                daemon.get("/v1/getFlows?live=true&dst_port=80&protocol=17&src_ip=10.1.1.2"))
             self.assertEqual(daemon.status()["intake"]["kernel_drops"], 0)
             for _, raw in self.sent.values():
                 self.sender.send(raw)
             daemon.wait(lambda: daemon.status()["intake"]["frames"] >= FLOWS * (PKTS + 1))
             self.assertEqual(daemon.end(), 0)
-        self.assertEqual(self.stored("getCount", "--dst-port", 80, "--src-ip", "10.1.1.2")["pkts"], FLOWS * (PKTS + 1))
+        self.assertEqual(self.stored("getCount", "--dst-port", 80, "--src-ip", "10.1.1.2")["pkts"],
+                         FLOWS * (PKTS + 1))
 
 
 if __name__ == "__main__":

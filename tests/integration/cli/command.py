@@ -9,8 +9,10 @@ import tempfile
 import time
 import unittest
 
-BIN = os.environ.get("PD_BIN") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../build/release/bin")
-SOURCE = os.environ.get("PD_SOURCE") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../..")
+BIN = os.environ.get("PD_BIN") or os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                               "../../../build/release/bin")
+SOURCE = os.environ.get("PD_SOURCE") or os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                                     "../../..")
 
 SEED = int(os.environ.get("PD_SEED", time.time()))
 FLOW_ID = ("src_ip", "dst_ip", "src_port", "dst_port", "protocol")
@@ -18,8 +20,10 @@ FLOW_ID = ("src_ip", "dst_ip", "src_port", "dst_port", "protocol")
 
 def pathdump(*words, timeout=60, **environment):
     """(exit code, stdout, stderr)"""
-    done = subprocess.run([os.path.join(BIN, "pathdump"), *map(str, words)], capture_output=True, text=True, timeout=timeout,
-                          check=False, stdin=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C.UTF-8", **environment})
+    done = subprocess.run([os.path.join(BIN, "pathdump"), *map(str, words)], capture_output=True,
+                          text=True, timeout=timeout,
+                          check=False, stdin=subprocess.DEVNULL,
+                          env={**os.environ, "LC_ALL": "C.UTF-8", **environment})
     return done.returncode, done.stdout, done.stderr
 
 

@@ -2,7 +2,8 @@
 """What a terminal shows after some output: as much of an xterm as ncurses asks of it."""
 import re
 
-TOKEN = re.compile(r"\x1b\[([?>]?)([0-9;]*)([@A-Za-z])|\x1b[()][0B]|\x1b[=>78]|\x1b(M)|([\r\n\b])|([^\x1b\r\n\b])")
+TOKEN = re.compile(
+    r"\x1b\[([?>]?)([0-9;]*)([@A-Za-z])|\x1b[()][0B]|\x1b[=>78]|\x1b(M)|([\r\n\b])|([^\x1b\r\n\b])")
 
 
 class Grid:
@@ -79,17 +80,22 @@ class Grid:
                 self.outside.append((one, numbers))
             self.go(one - 1, (numbers[1] or 1) - 1 if len(numbers) > 1 else 0)
         elif kind == "r":
-            self.top, self.bottom = (one - 1, (numbers[1] or self.rows) - 1) if len(numbers) > 1 else (0, self.rows - 1)
+            self.top, self.bottom = (one - 1, (numbers[1] or self.rows)
+                                     - 1) if len(numbers) > 1 else (0, self.rows - 1)
             self.go(0, 0)
         elif kind == "b":
             for _ in range(one):
                 self.put(self.last)
         else:
-            {"A": lambda: self.go(y - one, x), "B": lambda: self.go(y + one, x), "C": lambda: self.go(y, x + one), "D": lambda: self.go(y, x - one),
-             "d": lambda: self.go(one - 1, x), "G": lambda: self.go(y, one - 1), "K": lambda: self.erase_line(n or 0), "J": lambda: self.erase_all(n or 0),
-             "P": lambda: self.shift(-one), "@": lambda: self.shift(one), "X": lambda: self.erase(y, x, min(x + one, self.columns)),
-             "L": lambda: self.insert_lines(-one), "M": lambda: self.insert_lines(one), "S": lambda: self.scroll(one), "T": lambda: self.scroll(-one),
-             }.get(kind, lambda: None)()
+            {"A": lambda: self.go(y - one, x), "B": lambda: self.go(
+                y + one, x), "C": lambda: self.go(y, x + one), "D": lambda: self.go(y, x - one),
+             "d": lambda: self.go(one - 1, x), "G": lambda: self.go(y, one - 1),
+             "K": lambda: self.erase_line(n or 0), "J": lambda: self.erase_all(n or 0),
+             "P": lambda: self.shift(-one), "@": lambda: self.shift(one), "X": lambda: self.erase(
+                 y, x, min(x + one, self.columns)),
+             "L": lambda: self.insert_lines(-one), "M": lambda: self.insert_lines(
+                 one), "S": lambda: self.scroll(one), "T": lambda: self.scroll(-one),
+            }.get(kind, lambda: None)()
 
     def feed(self, text):
         for match in TOKEN.finditer(text):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A command on a terminal of its own: a pty of a known size, its output as it came, keys to type."""
+"""A command on a terminal of its own: a pty of a known size, its output as it came, keys to
+type."""
 import fcntl
 import os
 import pty
@@ -56,7 +57,8 @@ class Terminal:
 
     def until_shown(self, *texts, seconds=10):
         """reads until all of them stand on the screen: its lines"""
-        self.until(lambda _: all(any(text in line for line in self.grid.lines()) for text in texts), seconds)
+        self.until(lambda _: all(any(text in line for line in self.grid.lines())
+                                 for text in texts), seconds)
         return self.grid.lines()
 
     def type(self, keys):

@@ -10,20 +10,23 @@ import urllib.parse
 from command import main, pathdump
 from scripted import Handler, ScriptedTest, Unix
 
-FLOWS = {"flows": [{"flow_id": {"src_ip": "10.1.1.2", "dst_ip": "10.2.1.2", "src_port": 1, "dst_port": 2, "protocol": 6}, "path": [1, 9, 2],
+FLOWS = {"flows": [{"flow_id": {"src_ip": "10.1.1.2", "dst_ip": "10.2.1.2", "src_port": 1,
+                                "dst_port": 2, "protocol": 6}, "path": [1, 9, 2],
                     "stime_us": 10, "etime_us": 20, "bytes": 100, "pkts": 2}], "complete": True}
 
 
 class Agent(ScriptedTest):
     def test_parameters_arrive(self):
         url = self.serve(self.good(FLOWS))
-        got = self.json("query", "--agent", url + "/", "getFlows", "--link", "*-17", "--src-ip", "fd00::2", "--protocol", "tcp",
+        got = self.json("query", "--agent", url + "/", "getFlows", "--link", "*-17", "--src-ip",
+                        "fd00::2", "--protocol", "tcp",
                         "--from", "2026-11-21T01:02:03+02:00", "--live")
         self.assertEqual(got, FLOWS)
         asked = urllib.parse.urlsplit(self.server.asked[0])
         self.assertEqual(asked.path, "/v1/getFlows")
         self.assertEqual(urllib.parse.parse_qs(asked.query, strict_parsing=True), {
-            "link": ["*-17"], "src_ip": ["fd00::2"], "protocol": ["tcp"], "from": ["2026-11-21T01:02:03+02:00"], "live": ["true"]})
+            "link": ["*-17"], "src_ip": ["fd00::2"], "protocol": ["tcp"],
+            "from": ["2026-11-21T01:02:03+02:00"], "live": ["true"]})
 
     def test_no_parameters(self):
         url = self.serve(self.good({"paths": [], "complete": True}))
@@ -64,8 +67,10 @@ class Agent(ScriptedTest):
 
     def test_problems_are_one_line(self):
         for status in (400, 404, 413, 500, 503):
-            url = self.serve(self.problem({"title": "Bad link", "detail": "link: nine\nis\x1b[31m no switch", "status": status}))
-            out = self.fails(1, "Bad link: link: nine?is?[31m no switch", "query", "--agent", url, "getFlows", "--json")
+            url = self.serve(self.problem({"title": "Bad link", "detail": "link: nine\nis\x1b[31m "
+                                           "no switch", "status": status}))
+            out = self.fails(1, "Bad link: link: nine?is?[31m no switch", "query", "--agent", url,
+                             "getFlows", "--json")
             self.assertEqual(out, "")
 
     def test_problems_without_words(self):
@@ -124,11 +129,13 @@ class Agent(ScriptedTest):
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             port = s.getsockname()[1]
-        self.fails(1, f"127.0.0.1:{port}", "query", "--agent", f"http://127.0.0.1:{port}", "getFlows")
+        self.fails(1, f"127.0.0.1:{port}", "query", "--agent", f"http://127.0.0.1:{port}",
+                   "getFlows")
 
     def test_proxies_are_not_asked(self):
         url = self.serve(self.good(FLOWS))
-        self.ok("query", "--agent", url, "getFlows", http_proxy="http://127.0.0.1:1", all_proxy="http://127.0.0.1:1")
+        self.ok("query", "--agent", url, "getFlows", http_proxy="http://127.0.0.1:1",
+                all_proxy="http://127.0.0.1:1")
 
 
 if __name__ == "__main__":

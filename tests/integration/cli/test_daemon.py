@@ -11,9 +11,12 @@ import time
 from command import BIN, CommandTest, main, pathdump
 
 PATHS = ("1", "1,9,2", "1,9,17,11,3", "1,9,17,13,18,11,3", "t9,9")
-QUESTIONS = (("getFlows",), ("getFlows", "--link", "9-17"), ("getFlows", "--link", "*-11", "--protocol", "udp"), ("getPaths", "--dst-port", "81"),
-             ("getPaths",), ("getCount", "--path", "1,9,17,11,3"), ("getCount", "--src-ip", "10.1.1.3"), ("getDuration", "--link", "*-*"),
-             ("getDuration", "--dst-ip", "fd00::9"), ("getFlows", "--from", "1700000010", "--to", "2023-11-14T22:13:50.5Z"))
+QUESTIONS = (("getFlows",), ("getFlows", "--link", "9-17"),
+             ("getFlows", "--link", "*-11", "--protocol", "udp"), ("getPaths", "--dst-port", "81"),
+             ("getPaths",), ("getCount", "--path", "1,9,17,11,3"),
+             ("getCount", "--src-ip", "10.1.1.3"), ("getDuration", "--link", "*-*"),
+             ("getDuration", "--dst-ip", "fd00::9"),
+             ("getFlows", "--from", "1700000010", "--to", "2023-11-14T22:13:50.5Z"))
 
 
 class Daemon(CommandTest):
@@ -21,9 +24,12 @@ class Daemon(CommandTest):
     def setUpClass(cls):
         super().setUpClass()
         cls.tib, capture = (os.path.join(cls.folder.name, name) for name in ("tib", "empty.pcap"))
-        lines = [f"10.1.1.{random.randrange(2, 6)} 10.2.1.2 {1000 + n % 50} {80 + n % 2} {6 if n % 3 else 17} {random.choice(PATHS)} "
-                 f"{1_700_000_000_000_000 + n * 100_000} {1_700_000_000_500_000 + n * 100_000} {n + 1} 1" for n in range(500)]
-        subprocess.run([os.path.join(BIN, "tests/make_tib"), cls.tib], input="\n".join(lines) + "\n", text=True, check=True)
+        lines = [f"10.1.1.{random.randrange(2, 6)} 10.2.1.2 {1000 + n % 50} {80 + n % 2} "
+                 f"{6 if n % 3 else 17} {random.choice(PATHS)} "
+                 f"{1_700_000_000_000_000 + n * 100_000} {1_700_000_000_500_000 + n * 100_000} "
+                 f"{n + 1} 1" for n in range(500)]
+        subprocess.run([os.path.join(BIN, "tests/make_tib"), cls.tib],
+                       input="\n".join(lines) + "\n", text=True, check=True)
         with open(capture, "wb") as f:
             f.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
         topology = os.path.join(cls.folder.name, "topology.json")
@@ -33,11 +39,13 @@ class Daemon(CommandTest):
             s.bind(("127.0.0.1", 0))
             cls.port = s.getsockname()[1]
         cls.daemon = subprocess.Popen(
-            [os.path.join(BIN, "pathdumpd"), "--topology", topology, "--intake", f"pcap:{capture}", "--tib", cls.tib, "--listen",
+            [os.path.join(BIN, "pathdumpd"), "--topology", topology, "--intake", f"pcap:{capture}",
+             "--tib", cls.tib, "--listen",
              f"127.0.0.1:{cls.port}"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         cls.url = f"http://127.0.0.1:{cls.port}"
         until = time.monotonic() + 20
-        while pathdump("query", "--agent", cls.url, "getCount")[0] and time.monotonic() < until and cls.daemon.poll() is None:
+        while pathdump("query", "--agent", cls.url,
+                       "getCount")[0] and time.monotonic() < until and cls.daemon.poll() is None:
             time.sleep(.05)
 
     @classmethod
@@ -51,10 +59,12 @@ class Daemon(CommandTest):
         for question in QUESTIONS:
             for how in ((), ("--json",)):
                 with self.subTest(question + how):
-                    self.assertEqual(pathdump("query", "--agent", self.url, *question, *how), pathdump("query", "--tib", self.tib, *question, *how))
+                    self.assertEqual(pathdump("query", "--agent", self.url, *question, *how),
+                                     pathdump("query", "--tib", self.tib, *question, *how))
 
     def test_live_is_understood(self):
-        self.assertEqual(self.ok("query", "--agent", self.url, "getCount", "--live"), self.ok("query", "--agent", self.url, "getCount"))
+        self.assertEqual(self.ok("query", "--agent", self.url, "getCount", "--live"),
+                         self.ok("query", "--agent", self.url, "getCount"))
 
 
 if __name__ == "__main__":

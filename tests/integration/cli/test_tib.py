@@ -26,7 +26,8 @@ def line_of(record):
 
 
 def run(*words, stdin="", **options):
-    done = subprocess.run([os.path.join(BIN, "pathdump"), *words], input=stdin, capture_output=True, text=True, timeout=120,
+    done = subprocess.run([os.path.join(BIN, "pathdump"), *words], input=stdin, capture_output=True,
+                          text=True, timeout=120,
                           check=False, **options)
     return done.returncode, done.stdout, done.stderr
 
@@ -53,15 +54,19 @@ class Tib(CommandTest):
         return sorted(self.ok("tib", "export", "--tib", tib or self.tib).splitlines())
 
     def test_round_trip(self):
-        """every record, IPv6 and infeasible ones as well, through two stores, and packets beyond what JavaScript counts"""
-        self.lines += ['{"flow_id":{"src_ip":"10.1.1.2","dst_ip":"10.2.1.2","src_port":0,"dst_port":65535,"protocol":255},'
-                       '"path":[4294967295],"stime_us":0,"etime_us":9007199254740991,"bytes":9223372036854775807,"pkts":0}'] * 2
+        """every record, IPv6 and infeasible ones as well, through two stores, and packets beyond
+        what JavaScript counts"""
+        self.lines += ['{"flow_id":{"src_ip":"10.1.1.2","dst_ip":"10.2.1.2","src_port":0,'
+                       '"dst_port":65535,"protocol":255},'
+                       '"path":[4294967295],"stime_us":0,"etime_us":9007199254740991,'
+                       '"bytes":9223372036854775807,"pkts":0}'] * 2
         code, out, err = self.fill()
         self.assertEqual((code, err), (0, ""))
         self.assertEqual(out.split(), ["records", "3,002"])
         self.assertEqual(self.exported(), sorted(self.lines))
         again = self.path("again")
-        code, out, err = run("tib", "import", "--tib", again, "--json", stdin=self.ok("tib", "export", "--tib", self.tib))
+        code, out, err = run("tib", "import", "--tib", again, "--json",
+                             stdin=self.ok("tib", "export", "--tib", self.tib))
         self.assertEqual((code, json.loads(out), err), (0, {"records": 3002}, ""))
         self.assertEqual(self.exported(again), sorted(self.lines))
 
@@ -73,7 +78,9 @@ class Tib(CommandTest):
     def test_shared_stores_are_not_for_writing(self):
         """what writes asks for a folder, at once and in words, and shows no password"""
         for word in ("import", "compact"):
-            code, out, err = run("tib", word, "--tib", "mongodb://wolf:s3cr3t@127.0.0.1:1/db?serverSelectionTimeoutMS=100")
+            code, out, err = run(
+                "tib", word, "--tib",
+                "mongodb://wolf:s3cr3t@127.0.0.1:1/db?serverSelectionTimeoutMS=100")
             self.assertEqual((code, out), (1, ""))
             self.assertNotIn("s3cr3t", err)
         code, _, err = run("tib", "import", "--tib", "mongodb://127.0.0.1:1/db")
@@ -88,10 +95,14 @@ class Tib(CommandTest):
             self.assertIn(json.dumps(row, separators=(",", ":")), self.lines)
 
     def test_since(self):
-        """what was stored after an answer is what a store of that alone would say, for each query; asked again, it is the same"""
-        queries = (("getFlows",), ("getPaths", "--dst-port", "80"), ("getCount", "--link", "9-*"), ("getDuration",), ("topRecords", "--k", "50"),
-                   ("topFlows", "--by", "pkts"), ("topHosts",), ("topLinks",), ("flowSizes", "--link", "9-17", "--bin-bytes", "100000000"),
-                   ("trafficMatrix",), ("pathBytes", "--src-ip", "10.1.1.3"), ("distinct", "--of", "flows"))
+        """what was stored after an answer is what a store of that alone would say, for each query;
+        asked again, it is the same"""
+        queries = (("getFlows",), ("getPaths", "--dst-port", "80"), ("getCount", "--link", "9-*"),
+                   ("getDuration",), ("topRecords", "--k", "50"),
+                   ("topFlows", "--by", "pkts"), ("topHosts",), ("topLinks",),
+                   ("flowSizes", "--link", "9-17", "--bin-bytes", "100000000"),
+                   ("trafficMatrix",), ("pathBytes", "--src-ip", "10.1.1.3"),
+                   ("distinct", "--of", "flows"))
         alone = self.path("alone")
         self.fill(self.lines[:2000])
         tokens = [self.json("query", "--tib", self.tib, *query)["token"] for query in queries]
@@ -111,7 +122,8 @@ class Tib(CommandTest):
         self.fill()
         records = [json.loads(line) for line in self.lines]
         stat = self.json("tib", "stat", "--tib", self.tib)
-        self.assertEqual(list(stat), ["records", "segments", "paths", "bytes_used", "bytes_file", "min_stime_us", "max_etime_us"])
+        self.assertEqual(list(stat), ["records", "segments", "paths", "bytes_used", "bytes_file",
+                                      "min_stime_us", "max_etime_us"])
         self.assertEqual(stat["records"], len(records))
         self.assertEqual(stat["min_stime_us"], min(r["stime_us"] for r in records))
         self.assertEqual(stat["max_etime_us"], max(r["etime_us"] for r in records))
@@ -131,7 +143,8 @@ class Tib(CommandTest):
 
     def test_hostile_lines(self):
         self.fill(self.lines[:1])
-        for line in ("\0" * 100, "{" * 100000, "[" * 60000, "\x7fELF", '{"flow_id":' * 3000, '"' + "a" * 70000, "{}", "null", "\\"):
+        for line in ("\0" * 100, "{" * 100000, "[" * 60000, "\x7fELF", '{"flow_id":' * 3000,
+                     '"' + "a" * 70000, "{}", "null", "\\"):
             code, out, err = self.fill([line])
             self.assertEqual((code, out), (1, ""), line[:20])
             self.assertIn("line 1: ", err)
@@ -146,7 +159,8 @@ class Tib(CommandTest):
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
         lines = self.lines * 40
-        code, _, err = run("tib", "import", "--tib", self.tib, stdin="\n".join(lines) + "\n", preexec_fn=small,
+        code, _, err = run("tib", "import", "--tib", self.tib, stdin="\n".join(lines) + "\n",
+                           preexec_fn=small,
                            env={**os.environ, "LC_ALL": "C.UTF-8"})
         self.assertEqual(code, 1, err)
         self.assertIn("records were stored before", err)
@@ -156,7 +170,8 @@ class Tib(CommandTest):
 
     def test_a_writer_keeps_others_out(self):
         self.fill(self.lines[:5])
-        with subprocess.Popen([os.path.join(BIN, "pathdump"), "tib", "import", "--tib", self.tib], stdin=subprocess.PIPE,
+        with subprocess.Popen([os.path.join(BIN, "pathdump"), "tib", "import", "--tib", self.tib],
+                              stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True) as writer:
             while not has_open(writer.pid, "data.mdb"):
                 time.sleep(.01)
@@ -174,7 +189,8 @@ class Tib(CommandTest):
         before = self.json("tib", "stat", "--tib", self.tib)
         answer = self.json("tib", "compact", "--tib", self.tib)
         self.assertEqual(list(answer), ["records", "bytes_before", "bytes_after"])
-        self.assertEqual((answer["records"], answer["bytes_before"]), (66_000, before["bytes_file"]))
+        self.assertEqual((answer["records"], answer["bytes_before"]),
+                         (66_000, before["bytes_file"]))
         self.assertLess(answer["bytes_after"], answer["bytes_before"])
         self.assertEqual(self.exported(), sorted(self.lines * 22))
         self.assertEqual(self.json("tib", "check", "--tib", self.tib)["damaged"], [])
@@ -182,8 +198,10 @@ class Tib(CommandTest):
 
     def test_check(self):
         self.fill()
-        self.assertEqual(self.json("tib", "check", "--tib", self.tib), {"segments": 0, "records": 3000, "damaged": []})
-        self.assertEqual(self.ok("tib", "check", "--tib", self.tib), "0 segments, 3,000 records, no damage\n")
+        self.assertEqual(self.json("tib", "check", "--tib", self.tib),
+                         {"segments": 0, "records": 3000, "damaged": []})
+        self.assertEqual(self.ok("tib", "check", "--tib", self.tib),
+                         "0 segments, 3,000 records, no damage\n")
         name, turned = os.path.join(self.tib, "data.mdb"), 0
         with open(name, "rb") as f:
             whole = f.read()
@@ -226,7 +244,8 @@ class Tib(CommandTest):
             f.write("\n".join(self.lines) + "\n")
         ours, theirs = pty.openpty()
         with open(self.path("lines"), encoding="utf-8") as f, subprocess.Popen(
-                [os.path.join(BIN, "pathdump"), "tib", "import", "--tib", self.tib], stdin=f, stderr=theirs, stdout=subprocess.PIPE,
+                [os.path.join(BIN, "pathdump"), "tib", "import", "--tib", self.tib], stdin=f,
+                stderr=theirs, stdout=subprocess.PIPE,
                 text=True) as process:
             os.close(theirs)
             shown = b""

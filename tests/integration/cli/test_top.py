@@ -17,21 +17,32 @@ from terminal import Terminal
 NOW_US = int(time.time() * 1e6)
 FLOW = {"src_ip": "10.1.1.2", "dst_ip": "10.2.1.2", "src_port": 4000, "dst_port": 80, "protocol": 6}
 ANSWERS = {
-    "/v1/status": {"version": "1", "uptime_s": 100, "host": "c", "hosts": {"all": 2, "up": 1, "missing": 1}, "alarms": {"kept": 7},
-                   "topology": {"name": "t", "codec": "c", "switches": 2, "hosts": 2}, "queries": {"working": 1, "waiting": 0}},
-    "/v1/hosts": {"hosts": [{"id": 21, "name": "h-one", "url": "http://a:1", "state": "up", "last_seen_us": NOW_US, "error": None},
-                            {"id": 22, "name": "h-two", "url": "http://b:1", "state": "missing", "last_seen_us": None, "error": "refused"}]},
+    "/v1/status": {"version": "1", "uptime_s": 100, "host": "c",
+                   "hosts": {"all": 2, "up": 1, "missing": 1}, "alarms": {"kept": 7},
+                   "topology": {"name": "t", "codec": "c", "switches": 2, "hosts": 2},
+                   "queries": {"working": 1, "waiting": 0}},
+    "/v1/hosts": {"hosts": [{"id": 21, "name": "h-one", "url": "http://a:1", "state": "up",
+                             "last_seen_us": NOW_US, "error": None},
+                            {"id": 22, "name": "h-two", "url": "http://b:1", "state": "missing",
+                             "last_seen_us": None, "error": "refused"}]},
     "/v1/switches": {"switches": [{"id": 1, "name": "tor-1-1", "state": "away", "edge": "unknown"},
-                                  {"id": 9, "name": "agg-1-1", "state": "away", "edge": "unknown"}]},
-    "/v1/alarms": {"alarms": [{"id": 5, "time_us": NOW_US, "host": 21, "reason": "PC_FAIL", "detail": "too \x1b[31mlong", "count": 3,
+                                  {"id": 9, "name": "agg-1-1", "state": "away",
+                                   "edge": "unknown"}]},
+    "/v1/alarms": {"alarms": [{"id": 5, "time_us": NOW_US, "host": 21, "reason": "PC_FAIL",
+                               "detail": "too \x1b[31mlong", "count": 3,
                                "flow_id": FLOW, "paths": [[1, 9, 3]]}]},
-    "/v1/watches": {"watches": [{"id": 1, "app": "silent-drops", "args": {}, "error": None, "last_us": NOW_US,
-                                 "report": {"verdict": "1-9 loses packets", "certain": True, "confidence": 0.9, "links": ["1-9"]}},
-                                {"id": 2, "app": "loop", "args": {}, "error": "no packet-ins", "report": None}]},
-    "/v1/links": {"links": [{"link": "1-9", "load_bps": 2.5e9, "use": .25, "alarms": 1, "suspicion": .9},
-                            {"link": "9-17", "load_bps": 1e6, "use": .001, "alarms": 0, "suspicion": None}], "complete": True},
+    "/v1/watches": {"watches": [
+        {"id": 1, "app": "silent-drops", "args": {}, "error": None, "last_us": NOW_US,
+         "report": {"verdict": "1-9 loses packets", "certain": True, "confidence": 0.9,
+                    "links": ["1-9"]}},
+        {"id": 2, "app": "loop", "args": {}, "error": "no packet-ins", "report": None}]},
+    "/v1/links": {
+        "links": [{"link": "1-9", "load_bps": 2.5e9, "use": .25, "alarms": 1, "suspicion": .9},
+                  {"link": "9-17", "load_bps": 1e6, "use": .001, "alarms": 0, "suspicion": None}],
+        "complete": True},
     "linkLoad": {"links": [{"link": "1-9", "bytes": 1250000, "pkts": 10}], "complete": True},
-    "topRecords": {"top": [{"flow_id": FLOW, "path": [1, 9, 3], "stime_us": NOW_US, "etime_us": NOW_US + 1999999, "bytes": 250000, "pkts": 20}],
+    "topRecords": {"top": [{"flow_id": FLOW, "path": [1, 9, 3], "stime_us": NOW_US,
+                            "etime_us": NOW_US + 1999999, "bytes": 250000, "pkts": 20}],
                    "complete": True},
 }
 
@@ -62,11 +73,14 @@ class TopTest(ScriptedTest):
 class Tables(TopTest):
     def test_links(self):
         lines = self.top().splitlines()
-        self.assertEqual(lines[0], "hosts 1 up, 1 missing  1 alarms/min  2.5 Gbit/s  hottest 1-9 2.5 Gbit/s")
+        self.assertEqual(lines[0],
+                         "hosts 1 up, 1 missing  1 alarms/min  2.5 Gbit/s  hottest 1-9 2.5 Gbit/s")
         self.assertEqual(lines[2].split(), ["LINK", "LOAD", "USE", "ALARMS", "SUSPICION"])
         self.assertEqual([line.split()[0] for line in lines[3:5]], ["1-9", "9-17"])
-        self.assertEqual([line.split()[0] for line in self.top("--sort", "LINK").splitlines()[3:5]], ["1-9", "9-17"])
-        self.assertEqual([line.split()[0] for line in self.top("--sort", "use", "--filter", "9-1").splitlines()[3:4]], ["9-17"])
+        self.assertEqual([line.split()[0] for line in self.top("--sort", "LINK").splitlines()[3:5]],
+                         ["1-9", "9-17"])
+        self.assertEqual([line.split()[0] for line in self.top("--sort", "use", "--filter",
+                                                               "9-1").splitlines()[3:4]], ["9-17"])
         self.assertIn("tor-1-1:agg-1-1", self.top("--names"))
 
     def test_links_of_a_server_without_metrics(self):
@@ -76,7 +90,8 @@ class Tables(TopTest):
     def test_the_others(self):
         self.assertIn("1.0 Mbit/s", self.top("flows"))
         self.assertIn("tor-1-1:agg-1-1:3", self.top("flows", "--names"))
-        self.assertEqual([line.split()[1] for line in self.top("hosts").splitlines()[3:5]], ["h-two", "h-one"])
+        self.assertEqual([line.split()[1] for line in self.top("hosts").splitlines()[3:5]],
+                         ["h-two", "h-one"])
         alarms = self.top("alarms")
         self.assertIn("PC_FAIL", alarms)
         self.assertNotIn("\x1b", alarms)
@@ -87,10 +102,12 @@ class Tables(TopTest):
 
     def test_for_programs(self):
         answer = json.loads(self.top("--json", "hosts"))
-        self.assertEqual((answer["table"], [row["id"] for row in answer["rows"]]), ("hosts", [22, 21]))
+        self.assertEqual((answer["table"], [row["id"] for row in answer["rows"]]),
+                         ("hosts", [22, 21]))
         self.assertEqual(answer["header"]["hosts"], {"all": 2, "up": 1, "missing": 1})
         rows = list(csv.DictReader(io.StringIO(self.top("--csv"), newline="")))
-        self.assertEqual([(row["link"], float(row["load_bps"])) for row in rows], [("1-9", 2.5e9), ("9-17", 1e6)])
+        self.assertEqual([(row["link"], float(row["load_bps"])) for row in rows],
+                         [("1-9", 2.5e9), ("9-17", 1e6)])
 
     def test_an_agent(self):
         self.changed = {"/v1/status": {"host": "h"}}
@@ -116,7 +133,8 @@ class Screen(TopTest):
     def shows(self, terminal, *texts):
         lines = terminal.until_shown(*texts)
         for text in texts:
-            self.assertTrue(any(text in line for line in lines), f"{text!r} is not on the screen: {lines}")
+            self.assertTrue(any(text in line for line in lines),
+                            f"{text!r} is not on the screen: {lines}")
         self.assertEqual(terminal.grid.outside, [])
 
     def left_as_it_was(self, terminal):
@@ -148,7 +166,8 @@ class Screen(TopTest):
         self.shows(terminal, "live links", "9-17")
         terminal.type("\r")
         self.shows(terminal, "10.1.1.2:4000")
-        self.assertIn("topRecords", [json.loads(body)["query"] for _, path, _, body in self.server.requests if path == "/v1/execute"])
+        self.assertIn("topRecords", [json.loads(body)[
+            "query"] for _, path, _, body in self.server.requests if path == "/v1/execute"])
         terminal.type("q")
         code, _ = terminal.end()
         self.assertEqual(code, 0)
@@ -207,26 +226,33 @@ class Status(TopTest):
         self.assertIn("silent-drops: 1-9 loses packets", out)
         self.assertLessEqual(len(out.splitlines()), 24)
         answer = json.loads(self.ok("status", "--controller", self.url, "--json", code=1))
-        self.assertEqual((answer["of"], answer["ok"], len(answer["wrong"])), ("controller", False, 3))
+        self.assertEqual((answer["of"], answer["ok"], len(answer["wrong"])),
+                         ("controller", False, 3))
         self.assertEqual(answer["alarms"], {"last_minute": 1, "kept": 7})
 
     def test_nothing_is_wrong(self):
-        self.changed = {"/v1/hosts": {"hosts": ANSWERS["/v1/hosts"]["hosts"][:1]}, "/v1/watches": {"watches": []}}
+        self.changed = {"/v1/hosts": {"hosts": ANSWERS["/v1/hosts"]["hosts"][:1]},
+                        "/v1/watches": {"watches": []}}
         self.assertIn("nothing is wrong", self.ok("status", "--controller", self.url))
         self.assertIn("nothing is wrong", self.ok("status", PATHDUMP_CONTROLLER=self.url))
         self.assertEqual(self.json("status", "--controller", self.url)["wrong"], [])
 
     def test_switches(self):
-        switches = [{"id": 1, "name": "a", "state": "differing", "edge": "open"}, {"id": 2, "name": "b", "state": "away", "edge": "unknown"}]
-        self.changed = {"/v1/hosts": {"hosts": []}, "/v1/watches": {"watches": []}, "/v1/switches": {"switches": switches}}
+        switches = [{"id": 1, "name": "a", "state": "differing", "edge": "open"},
+                    {"id": 2, "name": "b", "state": "away", "edge": "unknown"}]
+        self.changed = {"/v1/hosts": {"hosts": []}, "/v1/watches": {"watches": []},
+                        "/v1/switches": {"switches": switches}}
         out = self.ok("status", "--controller", self.url, code=1)
         self.assertIn("1 switch differs", out)
         self.assertIn("1 of 2 switches are not connected", out)
 
     def test_an_agent(self):
-        self.changed = {"/v1/status": {"version": "1", "uptime_s": 1, "topology": {}, "intakes": [{"spec": "live:eth0", "state": "failed", "detail": "gone"}],
-                                       "tib": {"state": "ok", "records": 5, "bytes_file": 4096}, "alarms": {"kept": 1, "delivery": {"state": "reached", "waiting": 0}},
-                                       "installed": {"active": 1, "stopped": 0}, "trajectory": {"live_records": 1}}}
+        self.changed = {"/v1/status": {
+            "version": "1", "uptime_s": 1, "topology": {},
+            "intakes": [{"spec": "live:eth0", "state": "failed", "detail": "gone"}],
+            "tib": {"state": "ok", "records": 5, "bytes_file": 4096},
+            "alarms": {"kept": 1, "delivery": {"state": "reached", "waiting": 0}},
+            "installed": {"active": 1, "stopped": 0}, "trajectory": {"live_records": 1}}}
         out = self.ok("status", "--agent", self.url, code=1)
         self.assertIn("intake live:eth0 is failed: gone", out)
         self.assertIn("1 record in memory", out)
@@ -236,7 +262,8 @@ class Status(TopTest):
 
 class OneBinary(ScriptedTest):
     def test_top_is_linked(self):
-        needed = subprocess.run(["ldd", os.path.join(BIN, "pathdump")], capture_output=True, text=True, check=True).stdout
+        needed = subprocess.run(["ldd", os.path.join(BIN, "pathdump")], capture_output=True,
+                                text=True, check=True).stdout
         code, out, _ = pathdump("top", "--help")
         self.assertEqual(code, 0)
         self.assertIn("--filter", out)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A test that has a controller and agents of a fat-tree (k = 4), and knows what each of them was sent."""
+"""A test that has a controller and agents of a fat-tree (k = 4), and knows what each of them was
+sent."""
 import http.client
 import json
 import os
@@ -27,7 +28,8 @@ class FleetTest(unittest.TestCase):
         with open(cls.topology, "w", encoding="utf-8") as out:
             out.write(pathdump("topology", "fat-tree", "--k", 4))
         with open(cls.topology, encoding="utf-8") as at:
-            cls.hosts = {node["id"]: node for node in json.load(at)["nodes"] if node["role"] == "host"}
+            cls.hosts = {node["id"]: node for node in json.load(at)["nodes"]
+                         if node["role"] == "host"}
 
     @classmethod
     def tearDownClass(cls):
@@ -51,7 +53,8 @@ def post(controller, route, body, accept="application/json"):
     """(status, document)"""
     connection = http.client.HTTPConnection("127.0.0.1", controller.port, timeout=60)
     try:
-        connection.request("POST", route, body=body if isinstance(body, (str, bytes)) else json.dumps(body), headers={"Accept": accept})
+        connection.request("POST", route, body=body if isinstance(body, (str, bytes))
+                           else json.dumps(body), headers={"Accept": accept})
         answer = connection.getresponse()
         text = answer.read()
         return answer.status, text if accept != "application/json" else json.loads(text)
@@ -60,7 +63,8 @@ def post(controller, route, body, accept="application/json"):
 
 
 def begin_agent(folder, topology, host, flows):
-    """An agent that was sent `flows` from the same rack, of 1, 2, … packets of 100 bytes and more each: (agent, {source port: (bytes, packets)})"""
+    """An agent that was sent `flows` from the same rack, of 1, 2, … packets of 100 bytes and more
+    each: (agent, {source port: (bytes, packets)})"""
     at = os.path.join(folder, str(host["id"]))
     os.mkdir(at)
     address = next(a for a in host["addrs"] if "." in a)
@@ -69,7 +73,8 @@ def begin_agent(folder, topology, host, flows):
     for n in range(flows):
         port, payload = 1000 * (host["id"] - 20) + n, b"x" * (60 + n)
         packets = 1 + n % 3
-        frames += [(START_US + 1000 * len(frames) + i, frame(source, address, port, 80, payload)) for i in range(packets)]
+        frames += [(START_US + 1000 * len(frames) + i, frame(source, address, port, 80, payload))
+                   for i in range(packets)]
         sent[port] = (packets * (len(payload) + HEADERS - 14), packets)
     write_pcap(os.path.join(at, "in.pcap"), frames)
     return Daemon(at, topology=topology, intake="pcap:" + os.path.join(at, "in.pcap")), sent

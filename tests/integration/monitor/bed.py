@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two network namespaces with a pair of interfaces between them, sockets in them, and a monitor that watches the first."""
+"""Two network namespaces with a pair of interfaces between them, sockets in them, and a monitor
+that watches the first."""
 import ctypes
 import json
 import os
@@ -46,24 +47,30 @@ class Bed:
         self.here, self.there = f"pdtcp{os.getpid()}a", f"pdtcp{os.getpid()}b"
         for name in (self.here, self.there):
             sh("ip", "netns", "add", name)
-        sh("ip", "-n", self.here, "link", "add", "v0", "type", "veth", "peer", "name", "v1", "netns", self.there)
+        sh("ip", "-n", self.here, "link", "add", "v0", "type", "veth", "peer", "name", "v1",
+           "netns", self.there)
         for name, dev, numbers in ((self.here, "v0", (1,)), (self.there, "v1", range(2, 10))):
-            lines = [f"address add 10.9.0.{n}/24 dev {dev}\naddress add fd09::{n}/64 dev {dev} nodad\n" for n in numbers]
+            lines = [f"address add 10.9.0.{n}/24 dev {dev}\naddress add fd09::{n}/64 dev {dev} "
+                     f"nodad\n" for n in numbers]
             lines.append(f"link set {dev} up\nlink set lo up\n")
-            subprocess.run(["ip", "-n", name, "-batch", "-"], input="".join(lines), text=True, check=True)
-        self.mac = json.loads(subprocess.run(["ip", "-n", self.there, "-j", "link", "show", "v1"], check=True, capture_output=True).stdout)[0]["address"]
+            subprocess.run(["ip", "-n", name, "-batch", "-"], input="".join(lines), text=True,
+                           check=True)
+        self.mac = json.loads(subprocess.run(["ip", "-n", self.there, "-j", "link", "show", "v1"],
+                                             check=True, capture_output=True).stdout)[0]["address"]
         for n in range(2, 10):
             self.lose(n, False)
 
     def lose(self, number, lost=True):
         """all that is sent to these addresses from now on"""
         for address in (f"10.9.0.{number}", f"fd09::{number}"):
-            sh("ip", "-n", self.here, "neighbour", "replace", address, "lladdr", NOWHERE if lost else self.mac, "dev", "v0", "nud", "permanent")
+            sh("ip", "-n", self.here, "neighbour", "replace", address, "lladdr",
+               NOWHERE if lost else self.mac, "dev", "v0", "nud", "permanent")
 
     def listen(self, family=socket.AF_INET, name=None):
         """a server that takes all it is sent; its port"""
         with Within(name or self.there):
-            server = socket.create_server(("::" if family == socket.AF_INET6 else "0.0.0.0", 0), family=family, backlog=1024)
+            server = socket.create_server(("::" if family == socket.AF_INET6 else "0.0.0.0", 0),
+                                          family=family, backlog=1024)
         threading.Thread(target=self.swallow, args=(server,), daemon=True).start()
         return server.getsockname()[1]
 
@@ -122,7 +129,9 @@ def until(what, condition):
 
 class Monitor:
     def __init__(self, namespace, *args, before=()):
-        self.process = subprocess.Popen(["nsenter", f"--net=/run/netns/{namespace}", *before, f"{os.environ['PD_BIN']}/tests/monitor_probe", *map(str, args)],
+        self.process = subprocess.Popen(["nsenter", f"--net=/run/netns/{namespace}", *before,
+                                         f"{os.environ['PD_BIN']}/tests/monitor_probe",
+                                         *map(str, args)],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.first = json.loads(self.process.stdout.readline())
 

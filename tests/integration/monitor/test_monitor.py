@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The TCP monitor: both sources see the same losses as the kernel counts, and nothing of other namespaces."""
+"""The TCP monitor: both sources see the same losses as the kernel counts, and nothing of other
+namespaces."""
 import json
 import os
 import signal
@@ -48,13 +49,15 @@ class Source:
         until("retransmissions", lambda: retransmissions(s) >= times)
         poor = until("a poor flow", lambda: self.monitor.flow(s, threshold=times))
         self.assertGreaterEqual(poor["consecutive"], times)
-        self.assertGreaterEqual(poor["timeouts"], times - 1)        # the first may be a probe of the tail
+        # the first may be a probe of the tail
+        self.assertGreaterEqual(poor["timeouts"], times - 1)
         self.assertEqual(poor["state"], "established")
         self.assertGreater(poor["srtt_us"], 0)
         self.assertGreater(poor["rto_us"], 0)
         self.assertIsNotNone(poor["last_retransmission_us"])
         bed.lose(number, False)
-        until("all is acknowledged", lambda: s.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)[24:28] == bytes(4))
+        until("all is acknowledged",
+              lambda: s.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)[24:28] == bytes(4))
         return poor
 
     def check_flow(self, s, number, address, times=1):
@@ -62,7 +65,8 @@ class Source:
         other = bed.connect("fd09::9" if ":" in address else "10.9.0.9", self.port)
         other.send(b"y" * 1000)
         poor = self.suffer(s, number, times)
-        self.assertEqual(poor["flow_id"], {"src_ip": "fd09::1" if ":" in address else "10.9.0.1", "dst_ip": address, "src_port": port,
+        self.assertEqual(poor["flow_id"], {"src_ip": "fd09::1" if ":" in address else "10.9.0.1",
+                                           "dst_ip": address, "src_port": port,
                                            "dst_port": self.port, "protocol": 6})
         total = retransmissions(s)
         until("the kernel's count", lambda: self.monitor.flow(s)["retransmissions"] == total)
@@ -77,13 +81,15 @@ class Source:
     def test_loss_on_one_flow(self):
         self.port = bed.listen()
         s, other = self.check_flow(bed.connect("10.9.0.2", self.port), 2, "10.9.0.2", times=2)
-        alarms = [flow for flow in self.monitor.ask("alarms") if flow["flow_id"]["src_port"] == s.getsockname()[1]]
+        alarms = [flow for flow in self.monitor.ask("alarms")
+                  if flow["flow_id"]["src_port"] == s.getsockname()[1]]
         self.assertGreaterEqual(len(alarms), 1)
         self.assertGreaterEqual(alarms[0]["recent"], 1)
         port = s.getsockname()[1]
         s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         s.close()
-        closed = until("it is closed", lambda: (lambda f: f if f and f["state"] == "closed" else None)(self.monitor.port(port)))
+        closed = until("it is closed", lambda: (lambda f: f if f and f["state"] == "closed"
+                                                else None)(self.monitor.port(port)))
         self.assertIsNotNone(closed["closed_us"])
         other.close()
 
@@ -135,20 +141,24 @@ class Bpf(Source, unittest.TestCase):
         port = bed.listen()
         s = bed.connect("10.9.0.2", port)
         mine = s.getsockname()[1]
-        flow = until("it is opened", lambda: (lambda f: f if f and f["opened_us"] else None)(self.monitor.port(mine)))
+        flow = until("it is opened", lambda: (lambda f: f if f and f["opened_us"]
+                                              else None)(self.monitor.port(mine)))
         self.assertEqual(flow["state"], "established")
         s.close()
-        until("it is closed", lambda: (lambda f: f if f and f["state"] == "closed" else None)(self.monitor.port(mine)))
+        until("it is closed", lambda: (lambda f: f if f and f["state"] == "closed"
+                                       else None)(self.monitor.port(mine)))
 
     def test_connections_without_loss_wake_nobody(self):
-        """an opening or closing is a wake-up less for whoever has it; the thread looks by itself once a second"""
+        """an opening or closing is a wake-up less for whoever has it; the thread looks by itself
+        once a second"""
         port, begun, before = bed.listen(), time.monotonic(), self.monitor.wakes("pd-tcp")
         for _ in range(100):
             bed.connect("10.9.0.2", port).close()
             time.sleep(0.004)           # longer than the thread rests: each would wake it
         woken, took_s = self.monitor.wakes("pd-tcp") - before, time.monotonic() - begun
         stat = self.monitor.ask("stat")
-        self.assertLess(woken, 60 + 4 * took_s + 4 * stat["retransmissions"], stat)     # a busy machine loses some; those are news
+        # a busy machine loses some; those are news
+        self.assertLess(woken, 60 + 4 * took_s + 4 * stat["retransmissions"], stat)
         until("all were told of", lambda: self.monitor.ask("stat")["events"] >= 200)
         self.assertEqual(self.monitor.ask("stat")["events_lost"], 0)
 
@@ -158,20 +168,24 @@ class Bpf(Source, unittest.TestCase):
         monitor = Monitor(bed.here, "bpf", 4096)
         self.addCleanup(monitor.close)
         sockets = [bed.connect("10.9.0.7", port) for _ in range(60)]
-        until("all are known", lambda: len([f for f in monitor.list()["flows"] if f["flow_id"]["dst_ip"] == "10.9.0.7"]) == 60)
+        until("all are known", lambda: len([f for f in monitor.list()["flows"]
+                                            if f["flow_id"]["dst_ip"] == "10.9.0.7"]) == 60)
         monitor.process.send_signal(signal.SIGSTOP)
         bed.lose(7)
         for s in sockets:
             s.send(b"z" * 100)
         until("each has suffered", lambda: all(retransmissions(s) for s in sockets))
         bed.lose(7, False)
-        until("all is acknowledged", lambda: all(s.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)[24:28] == bytes(4) for s in sockets))
+        until("all is acknowledged", lambda: all(s.getsockopt(
+            socket.IPPROTO_TCP, socket.TCP_INFO, 256)[24:28] == bytes(4) for s in sockets))
         monitor.process.send_signal(signal.SIGCONT)
-        stat = until("the resynchronisation", lambda: (lambda st: st if st["resyncs"] else None)(monitor.ask("stat")))
+        stat = until("the resynchronisation",
+                     lambda: (lambda st: st if st["resyncs"] else None)(monitor.ask("stat")))
         self.assertGreater(stat["events_lost"], 0)
         self.assertGreaterEqual(stat["since_us"], monitor.first["since_us"])
         truth = {s.getsockname()[1]: retransmissions(s) for s in sockets}
-        known = {f["flow_id"]["src_port"]: f["retransmissions"] for f in monitor.list()["flows"] if f["flow_id"]["dst_ip"] == "10.9.0.7"}
+        known = {f["flow_id"]["src_port"]: f["retransmissions"] for f in monitor.list()["flows"]
+                 if f["flow_id"]["dst_ip"] == "10.9.0.7"}
         self.assertEqual(known, truth)
         for s in sockets:
             s.close()
@@ -224,12 +238,14 @@ class Agent(unittest.TestCase):
         with open(capture, "wb") as out:
             out.write(struct.pack("<IHHIIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
         self.enterContext(beds.Within(bed.here))
-        agent = self.enterContext(Daemon(folder, *more, topology=topology, intake="pcap:" + capture))
+        agent = self.enterContext(Daemon(folder, *more, topology=topology,
+                                         intake="pcap:" + capture))
         agent.wait(agent.status)
         return agent
 
     def ask(self, agent, target, document=None):
-        status, _, body = agent.raw(target, "POST" if document else "GET", document and json.dumps(document))
+        status, _, body = agent.raw(target, "POST" if document else "GET",
+                                    document and json.dumps(document))
         self.assertEqual(status, 200, body)
         return json.loads(body)
 
@@ -239,18 +255,26 @@ class Agent(unittest.TestCase):
         self.assertIn("TCP connections are watched by", agent.log())
         server = bed.listen()
         s = bed.connect("10.9.0.8", server)
-        flow = {"src_ip": "10.9.0.1", "dst_ip": "10.9.0.8", "src_port": s.getsockname()[1], "dst_port": server, "protocol": 6}
+        flow = {"src_ip": "10.9.0.1", "dst_ip": "10.9.0.8", "src_port": s.getsockname()[1],
+                "dst_port": server, "protocol": 6}
         bed.lose(8)
         s.send(b"x")
-        alarm = until("the alarm", lambda: next((a for a in self.ask(agent, "/v1/alarms")["alarms"] if a["flow_id"] == flow), None))
+        alarm = until("the alarm", lambda: next((a for a in self.ask(agent, "/v1/alarms")["alarms"]
+                                                 if a["flow_id"] == flow), None))
         self.assertEqual((alarm["reason"], alarm["paths"]), ("POOR_PERF", []))
-        self.assertRegex(alarm["detail"], r"^\d+ retransmissions? in 200 ms \(consecutive \d+, timeouts \d+, srtt \d+ us\)$")
-        for answer in (self.ask(agent, "/v1/getPoorTCPFlows?threshold=1"), self.ask(agent, "/v1/getPoorTCPFlows", {"threshold": 1}),
-                       self.ask(agent, "/v1/query", {"query": "getPoorTCPFlows", "args": {"threshold": 1}})):
-            self.assertEqual([f["flow_id"] for f in answer["flows"] if f["flow_id"]["dst_ip"] == "10.9.0.8"], [flow])
+        self.assertRegex(alarm["detail"], r"^\d+ retransmissions? in 200 ms \(consecutive \d+, "
+                         r"timeouts \d+, srtt \d+ us\)$")
+        for answer in (self.ask(agent, "/v1/getPoorTCPFlows?threshold=1"),
+                       self.ask(agent, "/v1/getPoorTCPFlows", {"threshold": 1}),
+                       self.ask(agent, "/v1/query",
+                                {"query": "getPoorTCPFlows", "args": {"threshold": 1}})):
+            self.assertEqual([f["flow_id"] for f in answer["flows"]
+                              if f["flow_id"]["dst_ip"] == "10.9.0.8"], [flow])
             self.assertTrue(answer["complete"])
-        program = "function run() local n = {} for f in get_poor_tcp_flows{threshold = 1} do n[#n + 1] = f.src_port end return n end"
-        self.assertIn(flow["src_port"], self.ask(agent, "/v1/query", {"program": program})["result"])
+        program = ("function run() local n = {} for f in get_poor_tcp_flows{threshold = 1} do n[#n "
+                   "+ 1] = f.src_port end return n end")
+        self.assertIn(flow["src_port"],
+                      self.ask(agent, "/v1/query", {"program": program})["result"])
         self.assertGreaterEqual(agent.status()["tcp"]["retransmissions"], 1)
         bed.lose(8, False)
         s.close()

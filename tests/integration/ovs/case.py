@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A test that has a patched switch, captures to feed it, ports to watch it by, and agents: what the tests of this folder share."""
+"""A test that has a patched switch, captures to feed it, ports to watch it by, and agents: what the
+tests of this folder share."""
 import os
 import re
 import subprocess
@@ -36,7 +37,8 @@ class SwitchTest(DaemonTest):
         """a capture of so many flows on both paths; its path in the file system, and its packets"""
         frames, tags = [], [self.tags(path) for path in PATHS]
         for n in range(flows):
-            raw = frame("10.1.1.2", "10.2.1.2", first_port + n, 80, b"x" * (20 + n % 50), tags[n % 2])
+            raw = frame("10.1.1.2", "10.2.1.2", first_port + n, 80, b"x" * (20 + n % 50),
+                        tags[n % 2])
             frames += [(START_US + i, raw) for i in range(pkts)]
         write_pcap(self.path(name), frames)
         return self.path(name), len(frames)
@@ -44,7 +46,8 @@ class SwitchTest(DaemonTest):
     @staticmethod
     def counts(answer):
         """each flow and path with its packets and bytes, in order"""
-        return sorted((*flow["flow_id"].values(), flow["path"], flow["pkts"], flow["bytes"]) for flow in answer["flows"])
+        return sorted((*flow["flow_id"].values(), flow["path"], flow["pkts"], flow["bytes"])
+                      for flow in answer["flows"])
 
     def wait_count(self, agent, pkts):
         """exactly so many packets are known, stored or not"""
@@ -52,24 +55,31 @@ class SwitchTest(DaemonTest):
         self.assertEqual(agent.get("/v1/getCount?live=true")["pkts"], pkts)
 
     def stop_counting(self, port):
-        """packets that the switch has counted when it counts no more; the port's traffic does not end"""
+        """packets that the switch has counted when it counts no more; the port's traffic does not
+        end"""
         self.switch.vsctl("set", "interface", port, "other_config:trajectory=false")
         before = self.switch.received()
-        self.switch.until(lambda: self.switch.received() > before + 1000)       # so the burst that had begun then is over
+        # so the burst that had begun then is over
+        self.switch.until(lambda: self.switch.received() > before + 1000)
         return self.switch.show("packets counted in a record")
 
     def tap(self, name, trajectory="false"):
         """a port of the switch that the main thread polls, and a packet socket at its other end"""
-        self.addCleanup(run, "ip", "link", "del", name)         # Open vSwitch leaves it behind when it is killed
-        self.switch.vsctl("add-port", "br0", name, "--", "set", "interface", name, "type=tap", f"other_config:trajectory={trajectory}")
+        # Open vSwitch leaves it behind when it is killed
+        self.addCleanup(run, "ip", "link", "del", name)
+        self.switch.vsctl("add-port", "br0", name, "--", "set", "interface", name, "type=tap",
+                          f"other_config:trajectory={trajectory}")
         return self.packet_socket(name)
 
     def veth(self, name):
-        """a pair of interfaces of which one is a port of type system; a packet socket on the other one"""
-        run("ip", "link", "add", name, "mtu", 1508, "type", "veth", "peer", "name", f"{name}-far", "mtu", 1508)
+        """a pair of interfaces of which one is a port of type system; a packet socket on the other
+        one"""
+        run("ip", "link", "add", name, "mtu", 1508, "type", "veth", "peer", "name", f"{name}-far",
+            "mtu", 1508)
         self.addCleanup(run, "ip", "link", "del", name)
         run("ip", "link", "set", name, "up")
-        self.switch.vsctl("add-port", "br0", name, "--", "set", "interface", name, "other_config:trajectory=true")
+        self.switch.vsctl("add-port", "br0", name, "--", "set", "interface", name,
+                          "other_config:trajectory=true")
         return self.packet_socket(f"{name}-far")
 
     def packet_socket(self, name):

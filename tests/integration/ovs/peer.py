@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An agent's end of the switch's socket, byte by byte as docs/formats/shared-memory.md says: for agents that do what pathdumpd would not."""
+"""An agent's end of the switch's socket, byte by byte as docs/formats/shared-memory.md says: for
+agents that do what pathdumpd would not."""
 import mmap
 import os
 import socket

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An Open vSwitch with DPDK in a folder of its own, without hugepages, devices or privileges over others; captures are its traffic."""
+"""An Open vSwitch with DPDK in a folder of its own, without hugepages, devices or privileges over
+others; captures are its traffic."""
 import os
 import subprocess
 import time
@@ -16,7 +17,8 @@ class Switch:
         self.build = build
         self.folder = folder
         self.socket = os.path.join(folder, "trajectory.sock")
-        self.environment = {**os.environ, **{f"OVS_{name}DIR": folder for name in ("RUN", "LOG", "DB", "SYSCONF")}}
+        self.environment = {**os.environ, **{f"OVS_{name}DIR": folder
+                                             for name in ("RUN", "LOG", "DB", "SYSCONF")}}
         # Of DPDK's own files: with those below /var/run the second of two switches that start at
         # the same moment ends at once, and who asked it for a bridge waits for an answer.
         self.environment["RUNTIME_DIRECTORY"] = folder
@@ -30,17 +32,22 @@ class Switch:
 
     def start_all(self, settings):
         folder, build = self.folder, self.build
-        self.run("ovsdb/ovsdb-tool", "create", f"{folder}/conf.db", f"{build}/vswitchd/vswitch.ovsschema")
-        self.database = self.start("ovsdb/ovsdb-server", f"--remote=punix:{folder}/db.sock", f"{folder}/conf.db")
+        self.run("ovsdb/ovsdb-tool", "create", f"{folder}/conf.db",
+                 f"{build}/vswitchd/vswitch.ovsschema")
+        self.database = self.start("ovsdb/ovsdb-server", f"--remote=punix:{folder}/db.sock",
+                                   f"{folder}/conf.db")
         self.until(lambda: os.path.exists(f"{folder}/db.sock"))
         self.vsctl("--no-wait", "init")
-        wanted = {"dpdk-init": "true", "per-port-memory": "true", "dpdk-extra": DPDK, "trajectory-socket": self.socket, **settings}
-        self.vsctl("--no-wait", "set", "Open_vSwitch", ".", *(f'other_config:{key}="{value}"' for key, value in wanted.items()))
+        wanted = {"dpdk-init": "true", "per-port-memory": "true", "dpdk-extra": DPDK,
+                  "trajectory-socket": self.socket, **settings}
+        self.vsctl("--no-wait", "set", "Open_vSwitch", ".",
+                   *(f'other_config:{key}="{value}"' for key, value in wanted.items()))
         self.boot()
         self.vsctl("add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev")
 
     def boot(self):
-        self.daemon = self.start("vswitchd/ovs-vswitchd", f"unix:{self.folder}/db.sock", f"--log-file={self.folder}/vswitchd.log", "-vconsole:off",
+        self.daemon = self.start("vswitchd/ovs-vswitchd", f"unix:{self.folder}/db.sock",
+                                 f"--log-file={self.folder}/vswitchd.log", "-vconsole:off",
                                  f"--unixctl={self.folder}/vswitchd.ctl")
 
     @staticmethod
@@ -51,22 +58,26 @@ class Switch:
             time.sleep(.02)
 
     def start(self, name, *words):
-        return subprocess.Popen([f"{self.build}/{name}", *words], env=self.environment, cwd=self.folder, stdin=subprocess.DEVNULL,
+        return subprocess.Popen([f"{self.build}/{name}", *words], env=self.environment,
+                                cwd=self.folder, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def run(self, name, *words):
-        done = subprocess.run([f"{self.build}/{name}", *words], env=self.environment, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([f"{self.build}/{name}", *words], env=self.environment,
+                              capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, f"{name} {words}: {done.stderr}"
         return done.stdout
 
     def vsctl(self, *words):
         try:
-            return self.run("utilities/ovs-vsctl", f"--db=unix:{self.folder}/db.sock", "--timeout=30", *words)
+            return self.run("utilities/ovs-vsctl", f"--db=unix:{self.folder}/db.sock",
+                            "--timeout=30", *words)
         except AssertionError as failed:
             code = self.daemon and self.daemon.poll()
             if code is None:
                 raise
-            raise AssertionError(f"{failed}; ovs-vswitchd has ended ({code}): {self.log()[-2000:]}") from None
+            raise AssertionError(
+                f"{failed}; ovs-vswitchd has ended ({code}): {self.log()[-2000:]}") from None
 
     def appctl(self, *words):
         return self.run("utilities/ovs-appctl", "-t", f"{self.folder}/vswitchd.ctl", *words)
@@ -76,7 +87,8 @@ class Switch:
         self.ports += 1
         name = f"in{self.ports}"
         self.vsctl("add-port", "br0", name, "--", "set", "interface", name, "type=dpdk",
-                   f'options:dpdk-devargs="net_pcap{self.ports},rx_pcap={pcap}{options}"', f"other_config:trajectory={trajectory}", *more)
+                   f'options:dpdk-devargs="net_pcap{self.ports},rx_pcap={pcap}{options}"',
+                   f"other_config:trajectory={trajectory}", *more)
         return name
 
     def log(self):
@@ -89,11 +101,13 @@ class Switch:
 
     def received(self):
         """packets that threads have worked on"""
-        return sum(int(line.split()[-1]) for line in self.appctl("dpif-netdev/pmd-stats-show").splitlines() if "packets received:" in line)
+        return sum(int(line.split()[-1]) for line in self.appctl(
+            "dpif-netdev/pmd-stats-show").splitlines() if "packets received:" in line)
 
     def coverage(self, name):
         """how often something was counted since the start"""
-        return sum(int(line.split()[-1]) for line in self.appctl("coverage/show").splitlines() if line.split()[:1] == [name])
+        return sum(int(line.split()[-1]) for line in self.appctl("coverage/show").splitlines()
+                   if line.split()[:1] == [name])
 
     def figures(self):
         """{text: number} of trajectory/show, summed over all threads"""

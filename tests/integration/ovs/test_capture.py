@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The same capture through the patched switch and through the pcap intake: the same records, the same verdicts; and what the switch hands on."""
+"""The same capture through the patched switch and through the pcap intake: the same records, the
+same verdicts; and what the switch hands on."""
 import contextlib
 import json
 import os
@@ -8,15 +9,19 @@ import random
 import time
 
 from case import DETOUR, PATHS, START_US, SwitchTest, main, metrics, pathdump, write_pcap
-from capture import DOT1Q, QINQ, TCP, TCP_FLAGS, UDP, ethernet, packet          # found by the line above
+# found by the line above
+from capture import DOT1Q, QINQ, TCP, TCP_FLAGS, UDP, ethernet, packet
 from programs import Daemon
 
 SEED = int(os.environ.get("PD_SEED") or time.time_ns() % 1_000_000)
 FLOWS, FRAMES = 400, 6000
 UNKNOWN_TAG = 4000
-FIGURES = {                                     # text in trajectory/show: metric of the agent, besides those that say so themselves
-    "live records": "trajectory_live_records", "frames": "intake_frames_total", "frame bytes": "intake_frame_bytes_total",
-    "ring": "intake_ring_events", "ring full": "intake_ring_full_total", "new flows not announced": "intake_ring_unheard_total",
+# text in trajectory/show: metric of the agent, besides those that say so themselves
+FIGURES = {
+    "live records": "trajectory_live_records", "frames": "intake_frames_total",
+    "frame bytes": "intake_frame_bytes_total",
+    "ring": "intake_ring_events", "ring full": "intake_ring_full_total",
+    "new flows not announced": "intake_ring_unheard_total",
 }
 
 
@@ -34,14 +39,16 @@ class TestCapture(SwitchTest):
         protocol = rng.choice((TCP, TCP, UDP, 1, 132))
         ends = ("fd00:0:1:1::2", "fd00:0:2:1::2") if six else ("10.1.1.2", "10.2.1.2")
         tags, dscp = rng.choice(marks)
-        return {"ends": (*ends, 1000 + n, 80), "protocol": protocol, "tags": tags, "dscp": dscp, "outer": rng.choice((DOT1Q, QINQ))}
+        return {"ends": (*ends, 1000 + n, 80), "protocol": protocol, "tags": tags, "dscp": dscp,
+                "outer": rng.choice((DOT1Q, QINQ))}
 
     def make_frame(self, flow, last):
         rng, fragment = self.rng, None
         if flow["protocol"] == UDP and rng.random() < .2:
             fragment = rng.choice(((0, True), (1480, False)))
         flags = TCP_FLAGS["FIN"] if last else TCP_FLAGS["ACK"]
-        ip = packet(*flow["ends"], b"x" * rng.choice((0, 1, 20, 60, 700, 1200)), flow["protocol"], flow["dscp"], flags, fragment)
+        ip = packet(*flow["ends"], b"x" * rng.choice((0, 1, 20, 60, 700, 1200)), flow["protocol"],
+                    flow["dscp"], flags, fragment)
         return ethernet(ip, flow["tags"], flow["outer"])
 
     def make_bad(self, flow):
@@ -64,7 +71,8 @@ class TestCapture(SwitchTest):
         last = {n: i for i, n in enumerate(order)}
         frames = []
         for i, n in enumerate(order):
-            raw = self.make_bad(flows[n]) if self.rng.random() < .05 else self.make_frame(flows[n], last[n] == i)
+            raw = self.make_bad(flows[n]) if self.rng.random() < .05 else self.make_frame(
+                flows[n], last[n] == i)
             frames.append((START_US + i, raw))
         write_pcap(self.path(name), frames)
         return self.path(name)
@@ -73,7 +81,8 @@ class TestCapture(SwitchTest):
         """what the switches of each path write: (tags, dscp)"""
         found = []
         for path in paths:
-            words = "--topology", topology, "--src", "10.1.1.2", "--dst", "10.2.1.2", "--path", ",".join(map(str, path)), "--json"
+            words = ("--topology", topology, "--src", "10.1.1.2", "--dst", "10.2.1.2", "--path",
+                     ",".join(map(str, path)), "--json")
             answer = json.loads(pathdump("codec", "encode", *words))
             found.append((answer["tags"], answer["dscp"]))
         return found
@@ -98,11 +107,14 @@ class TestCapture(SwitchTest):
         status = agent.status()
         self.assertEqual(agent.end(), 0)
         flows = json.loads(pathdump("query", "--tib", tib, "getFlows", "--json"))
-        return {"records": self.counts(flows), "verdicts": status["intake"]["verdicts"], "frames": status["intake"]["frames"],
-                "frame_bytes": status["intake"]["frame_bytes"], "updates": status["trajectory"]["updates"], "begun": status["trajectory"]["inserts"]}
+        return {"records": self.counts(flows), "verdicts": status["intake"]["verdicts"],
+                "frames": status["intake"]["frames"],
+                "frame_bytes": status["intake"]["frame_bytes"], "updates": status["trajectory"][
+                    "updates"], "begun": status["trajectory"]["inserts"]}
 
     def check_same(self, topology, paths, *more):
-        pcap = self.make_capture("a.pcap", [*self.marks(topology, paths), ([], 0), ([UNKNOWN_TAG], 0)])
+        pcap = self.make_capture("a.pcap",
+                                 [*self.marks(topology, paths), ([], 0), ([UNKNOWN_TAG], 0)])
         switch, file = self.through_switch(pcap, topology, *more), self.through_pcap(pcap, topology)
         self.assertEqual(switch, file)
         self.assertEqual(file["frames"], FRAMES)
@@ -111,10 +123,12 @@ class TestCapture(SwitchTest):
         return file
 
     def test_tags(self):
-        """a fat-tree: both IP versions, fragments, one and two tags, tags of no link, frames that are damaged"""
+        """a fat-tree: both IP versions, fragments, one and two tags, tags of no link, frames that
+        are damaged"""
         self.start_switch()
         file = self.check_same(self.topology, (*PATHS, DETOUR))
-        self.assertLessEqual({tuple(DETOUR), *PATHS, ()}, {tuple(row[5]) for row in file["records"]})
+        self.assertLessEqual({tuple(DETOUR), *PATHS, ()},
+                             {tuple(row[5]) for row in file["records"]})
 
     def test_dscp(self):
         """VL2, which also writes the DSCP: with trajectory-dscp it is part of the key"""
@@ -127,10 +141,12 @@ class TestCapture(SwitchTest):
         self.assertLessEqual(set(paths), {tuple(row[5]) for row in file["records"]})
 
     def test_padding(self):
-        """a tagged frame as long as the padding of the one that had its buffer before: what is known of that one is not looked at"""
+        """a tagged frame as long as the padding of the one that had its buffer before: what is
+        known of that one is not looked at"""
         self.start_switch()
         short = packet("10.1.1.2", "10.2.1.2", 1000, 80, b"", UDP)
-        tagged = ethernet(packet("10.1.1.2", "10.2.1.2", 1001, 80, b"x" * 160, UDP), self.marks(self.topology, PATHS)[0][0])
+        tagged = ethernet(packet("10.1.1.2", "10.2.1.2", 1001, 80, b"x" * 160, UDP),
+                          self.marks(self.topology, PATHS)[0][0])
         padded = [ethernet(short, []) + bytes(len(tagged) - cut) for cut in (0, 1, 2, 3)]
         frames = [frame for each in padded for frame in [each] * 256 + [tagged] * 256]
         write_pcap(self.path("a.pcap"), [(START_US + i, raw) for i, raw in enumerate(frames)])
@@ -142,8 +158,10 @@ class TestCapture(SwitchTest):
     # Looking in
 
     def test_figures(self):
-        """trajectory/show, coverage/show and the agent's metrics give the same figures; trajectory/dump shows the records"""
-        self.start_switch(**{"trajectory-idle-ms": 60000})      # nothing moves while one after the other is asked
+        """trajectory/show, coverage/show and the agent's metrics give the same figures;
+        trajectory/dump shows the records"""
+        # nothing moves while one after the other is asked
+        self.start_switch(**{"trajectory-idle-ms": 60000})
         agent = self.agent()
         pcap = self.make_capture("a.pcap", self.marks(self.topology, (*PATHS, DETOUR)))
         self.switch.replay(pcap)
@@ -152,7 +170,8 @@ class TestCapture(SwitchTest):
         self.check_dump()
 
     def last_differences(self, agent):
-        """what is not the same in the end; never asked once more after it was the same, since records with FIN or RST go one after the other"""
+        """what is not the same in the end; never asked once more after it was the same, since
+        records with FIN or RST go one after the other"""
         rows = []
 
         def same():
@@ -166,17 +185,22 @@ class TestCapture(SwitchTest):
     def differences(self, agent):
         """(text of the switch, its figure, that of the agent) where they are not the same"""
         figures, (values, helps) = self.switch.figures(), metrics(agent)
-        counters = [f"trajectory_{name}_total" for name in agent.status()["trajectory"] if name != "live_records"]
+        counters = [f"trajectory_{name}_total" for name in agent.status()["trajectory"]
+                    if name != "live_records"]
         pairs = {helps[name]: values[name] for name in counters}
-        pairs |= {f"frames {name}": values[f'intake_verdicts_total{{verdict="{name}"}}'] for name in agent.status()["intake"]["verdicts"]}
+        pairs |= {f"frames {name}": values[f'intake_verdicts_total{{verdict="{name}"}}']
+                  for name in agent.status()["intake"]["verdicts"]}
         pairs |= {text: values[name] for text, name in FIGURES.items()}
         shown = [(text, figures.get(text), value) for text, value in pairs.items()]
-        shown.append(("trajectory_packets", self.switch.coverage("trajectory_packets"), pairs["frames ok"]))
-        shown.append(("trajectory_not_counted", self.switch.coverage("trajectory_not_counted"), pairs["frames"] - pairs["frames ok"]))
+        shown.append(("trajectory_packets", self.switch.coverage("trajectory_packets"),
+                      pairs["frames ok"]))
+        shown.append(("trajectory_not_counted", self.switch.coverage("trajectory_not_counted"),
+                      pairs["frames"] - pairs["frames ok"]))
         return [row for row in shown if row[1] != row[2]]
 
     def check_dump(self):
-        self.switch.until(lambda: len(self.dump()) == self.switch.figures()["live records"])      # those with FIN may still go
+        # those with FIN may still go
+        self.switch.until(lambda: len(self.dump()) == self.switch.figures()["live records"])
         lines = self.dump()
         chosen = [line for line in lines if "sport=1007," in line]
         self.assertEqual(self.dump("sport=1007,"), chosen)

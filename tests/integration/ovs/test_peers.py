@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Agents that the switch must not trust, and switches that the agent must not: who may attach, and what one that lies can reach."""
+"""Agents that the switch must not trust, and switches that the agent must not: who may attach, and
+what one that lies can reach."""
 import mmap
 import os
 import random
@@ -17,7 +18,8 @@ SEED = int(os.environ.get("PD_SEED") or time.time_ns() % 1_000_000)
 
 class TestPeers(SwitchTest):
     def attach_as(self, user, group):
-        """the type of the first message of the switch to an agent of this user and group, 0 when it closes"""
+        """the type of the first message of the switch to an agent of this user and group, 0 when it
+        closes"""
         child = os.fork()
         if not child:
             try:
@@ -33,16 +35,19 @@ class TestPeers(SwitchTest):
 
     def forwarded(self):
         ports = self.switch.appctl("dpctl/show", "-s", "netdev@ovs-netdev").split("  port ")
-        return next(int(port.split("TX packets:")[1].split()[0]) for port in ports if ": out " in port)
+        return next(int(port.split("TX packets:")[1].split()[0]) for port in ports
+                    if ": out " in port)
 
     def add_out(self):
         """a port that takes everything and gives nothing"""
-        self.switch.vsctl("add-port", "br0", "out", "--", "set", "interface", "out", "type=dpdk", 'options:dpdk-devargs="net_null0,no-rx=1"')
+        self.switch.vsctl("add-port", "br0", "out", "--", "set", "interface", "out", "type=dpdk",
+                          'options:dpdk-devargs="net_null0,no-rx=1"')
 
     def endless(self, flows=3000):
         """traffic that goes in at one port and out at another; the name of the first"""
         self.add_out()
-        return self.switch.replay(self.traffic("endless.pcap", flows, pkts=1)[0], options=",infinite_rx=1")
+        return self.switch.replay(self.traffic("endless.pcap", flows, pkts=1)[0],
+                                  options=",infinite_rx=1")
 
     def check_goes_on(self):
         """packets are counted and forwarded"""
@@ -51,7 +56,8 @@ class TestPeers(SwitchTest):
         self.switch.until(lambda: self.forwarded() > forwarded + 10000)
 
     def test_who_may_attach(self):
-        """the switch's own user, root and the group of the socket; nobody else, though the socket's mode would let him"""
+        """the switch's own user, root and the group of the socket; nobody else, though the socket's
+        mode would let him"""
         self.start_switch()
         self.switch.replay(self.traffic("a.pcap", 10)[0])
         self.switch.until(lambda: os.path.exists(self.switch.socket))
@@ -65,7 +71,8 @@ class TestPeers(SwitchTest):
         self.assertEqual(self.attach_as(STRANGER, STRANGER + 1), 0)
 
     def test_index_scribbled(self):
-        """nonsense in the index page, and messages that there are not: the switch goes on, and an honest agent after it has it exact"""
+        """nonsense in the index page, and messages that there are not: the switch goes on, and an
+        honest agent after it has it exact"""
         print("seed", SEED, flush=True)
         self.start_switch(**{"trajectory-active-ms": 200})
         port = self.endless()
@@ -82,7 +89,8 @@ class TestPeers(SwitchTest):
             while not ended.is_set():
                 region = rng.choice(regions)
                 written = region.word(RING_WRITE)
-                region.set_index(rng.choice((0, 1, -1, 1 << 63, written, written + 1, written - 65536, rng.getrandbits(64))))
+                region.set_index(rng.choice((0, 1, -1, 1 << 63, written, written + 1,
+                                             written - 65536, rng.getrandbits(64))))
 
         thread = threading.Thread(target=scribble)
         thread.start()
@@ -106,7 +114,8 @@ class TestPeers(SwitchTest):
 
     def check_sealed(self, region):
         """an agent cannot write to the region, nor change the size of either"""
-        for work in (lambda: mmap.mmap(region.fds[0], mmap.PAGESIZE), lambda: os.pwrite(region.fds[0], b"x", 0)):
+        for work in (lambda: mmap.mmap(region.fds[0],
+                                       mmap.PAGESIZE), lambda: os.pwrite(region.fds[0], b"x", 0)):
             self.assertRaises(PermissionError, work)
         for fd in region.fds:
             for size in (0, 1 << 33):
@@ -120,7 +129,8 @@ class TestPeers(SwitchTest):
                 self.assertLessEqual(used, slots, line)
 
     def test_agent_that_never_reads(self):
-        """its ring fills, records stay in the table and nothing is lost; the next agent stores all"""
+        """its ring fills, records stay in the table and nothing is lost; the next agent stores
+        all"""
         self.start_switch(**{"trajectory-active-ms": 100})
         port = self.endless(20000)
         peer = Peer(self.switch.socket)
@@ -153,13 +163,15 @@ class TestPeers(SwitchTest):
         self.wait_count(self.agent(), counted)
 
     def test_no_room(self):
-        """more flows than trajectory-max-records: what the table did not take is counted as such, packets and bytes"""
+        """more flows than trajectory-max-records: what the table did not take is counted as such,
+        packets and bytes"""
         self.start_switch(**{"trajectory-max-records": 1000})
         pcap, pkts = self.traffic("a.pcap", 5000)
         agent = self.agent()
         self.switch.replay(pcap)
         self.switch.until(lambda: self.switch.show("frames ok") == pkts)
-        counted, lost = self.switch.show("packets counted in a record"), self.switch.show("packets not counted")
+        counted, lost = self.switch.show("packets counted in a record"), self.switch.show(
+            "packets not counted")
         self.assertEqual(counted + lost, pkts)
         self.assertEqual(self.switch.show("live records"), 1000)
         self.wait_count(agent, counted)
@@ -168,14 +180,17 @@ class TestPeers(SwitchTest):
         self.assertEqual(trajectory["lost_full_bytes"], self.switch.show("bytes not counted"))
 
     def test_versions(self):
-        """a switch of another version is refused, and the operator told both; one that talks nonsense as well"""
+        """a switch of another version is refused, and the operator told both; one that talks
+        nonsense as well"""
         path = self.path("other.sock")
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             listener.bind(path)
             listener.listen()
             agent = self.start(intake="ovs:" + path)
-            for first, detail in ((MESSAGE.pack(HELLO, 7, 1, 0, 0), "the switch speaks version 7, this agent version 2"),
-                                  (MESSAGE.pack(HELLO, 1, 1, 0, 0), "the switch speaks version 1, this agent version 2"),
+            for first, detail in ((MESSAGE.pack(HELLO, 7, 1, 0, 0),
+                                   "the switch speaks version 7, this agent version 2"),
+                                  (MESSAGE.pack(HELLO, 1, 1, 0, 0),
+                                   "the switch speaks version 1, this agent version 2"),
                                   (b"nonsense", "what came from the switch is not a message")):
                 switch, _ = listener.accept()
                 switch.send(first)

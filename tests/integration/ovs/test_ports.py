@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Ports of each kind that the switch has without hardware, and what they hand on: packets without tags, as long as they are told to."""
+"""Ports of each kind that the switch has without hardware, and what they hand on: packets without
+tags, as long as they are told to."""
 from case import DETOUR, PATHS, SwitchTest, heard, main
 from capture import QINQ, ethernet, packet      # found by the line above
 
@@ -22,7 +23,8 @@ class TestPorts(SwitchTest):
             ip = self.send(end, tags, 4000 + number, 5)
             self.assertEqual([raw for raw in heard(plain, 5) if ip in raw], [ethernet(ip)] * 5)
         self.wait_count(agent, 15)
-        rows = [(row[2], tuple(row[5]), row[6], row[7]) for row in self.counts(agent.get("/v1/getFlows?live=true"))]
+        rows = [(row[2], tuple(row[5]), row[6], row[7])
+                for row in self.counts(agent.get("/v1/getFlows?live=true"))]
         self.assertEqual(rows[:2], [(4000, PATHS[0], 5, 500), (4001, DETOUR, 5, 500)])
         self.assertEqual(self.switch.show("frames ok"), 15)
         ip = self.send(plain, self.tags(PATHS[0]))
@@ -43,26 +45,35 @@ class TestPorts(SwitchTest):
         self.check_kind(self.veth("counted"))
 
     def test_off_and_on(self):
-        """trajectory=false takes effect at once, and leaves what was counted; the same for the DSCP"""
+        """trajectory=false takes effect at once, and leaves what was counted; the same for the
+        DSCP"""
         self.start_switch()
-        agent, end, plain, tags = self.agent(), self.veth("counted"), self.tap("plain"), self.tags(PATHS[0])
-        settings = (("true", "false", 5), ("false", "false", 5), ("true", "true", 10), ("false", "true", 10), ("true", "false", 15))
+        agent, end, plain, tags = self.agent(), self.veth("counted"), self.tap("plain"), self.tags(
+            PATHS[0])
+        settings = (("true", "false", 5), ("false", "false", 5), ("true", "true", 10),
+                    ("false", "true", 10), ("true", "false", 15))
         heard(plain)
         for trajectory, dscp, counted in settings:
-            self.switch.vsctl("set", "interface", "counted", f"other_config:trajectory={trajectory}", f"other_config:trajectory-dscp={dscp}")
+            self.switch.vsctl("set", "interface", "counted",
+                              f"other_config:trajectory={trajectory}",
+                              f"other_config:trajectory-dscp={dscp}")
             self.send(end, tags, count=5, dscp=9)
             keeps = 0 if trajectory == dscp == "true" else 9
-            left = ethernet(packet(SRC, DST, 4000, 80, b"x" * 72, dscp=keeps), [] if trajectory == "true" else tags, QINQ)
-            self.assertEqual([raw for raw in heard(plain, 5) if len(raw) >= 100], [left] * 5, (trajectory, dscp))
+            left = ethernet(packet(SRC, DST, 4000, 80, b"x" * 72, dscp=keeps),
+                            [] if trajectory == "true" else tags, QINQ)
+            self.assertEqual([raw for raw in heard(plain, 5) if len(raw) >= 100], [left] * 5,
+                             (trajectory, dscp))
             self.assertEqual(self.switch.show("packets counted in a record"), counted)
         self.wait_count(agent, 15)
 
     def test_removed(self):
         """a port that is removed and comes again without the setting does not count"""
         self.start_switch()
-        agent, end, plain, tags = self.agent(), self.veth("counted"), self.tap("plain"), self.tags(PATHS[0])
-        for words, counted in (((), 5), (("del-port", "counted", "--", "add-port", "br0", "counted"), 5),
-                               (("set", "interface", "counted", "other_config:trajectory=true"), 10)):
+        agent, end, plain, tags = self.agent(), self.veth("counted"), self.tap("plain"), self.tags(
+            PATHS[0])
+        for words, counted in (
+            ((), 5), (("del-port", "counted", "--", "add-port", "br0", "counted"), 5),
+            (("set", "interface", "counted", "other_config:trajectory=true"), 10)):
             if words:
                 self.switch.vsctl(*words)
             self.send(end, tags, count=5)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The quick look at the patched switch works as README.md prints it (what it builds is taken as built)."""
+"""The quick look at the patched switch works as README.md prints it (what it builds is taken as
+built)."""
 import os
 import re
 import subprocess
@@ -29,15 +30,19 @@ class TestReadme(unittest.TestCase):
         unshare(CLONE_NEWNS)                    # a bed that somebody has brought up is another one
         for words in (("--make-rprivate", "/"), ("-t", "tmpfs", "none", "/run")):
             subprocess.run(["mount", *words], check=True)
-        done = subprocess.run(["bash", "-ec", commands()], cwd=SOURCE, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        done = subprocess.run(["bash", "-ec", commands()], cwd=SOURCE, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True,
                               timeout=PATIENCE_S, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertEqual(len(re.findall(r"^10\.1\.1\.2:\d+ +10\.2\.1\.2:5001 +tcp +1→", done.stdout, re.M)), CONNECTIONS, done.stdout)
+        self.assertEqual(len(re.findall(r"^10\.1\.1\.2:\d+ +10\.2\.1\.2:5001 +tcp +1→", done.stdout,
+                                        re.M)), CONNECTIONS, done.stdout)
         flows, pkts = self.totals(done.stdout)
         self.assertEqual(flows, CONNECTIONS)
         self.assertIn(f"packets counted in a record: {pkts}\n", done.stdout)
-        dumped = re.findall(r"^src=10\.1\.1\.2,dst=10\.2\.1\.2,sport=\d+,dport=5001,proto=6,tags=\d+,", done.stdout, re.M)
-        self.assertLessEqual(len(dumped), CONNECTIONS)          # fewer on a slow machine: those that have ended leave the memory
+        dumped = re.findall(r"^src=10\.1\.1\.2,dst=10\.2\.1\.2,sport=\d+,dport=5001,proto=6,"
+                            r"tags=\d+,", done.stdout, re.M)
+        # fewer on a slow machine: those that have ended leave the memory
+        self.assertLessEqual(len(dumped), CONNECTIONS)
         self.assertFalse(os.path.exists("/run/pathdump-testbed"), "something is left")
 
     @staticmethod

@@ -9,12 +9,14 @@ from case import SwitchTest, main
 from peer import LIVE_RECORDS, UPDATES, Peer
 from programs import Daemon
 
-BURST = 32                                      # packets that are counted in records before they are in the counters
+# packets that are counted in records before they are in the counters
+BURST = 32
 
 
 class TestSwitch(SwitchTest):
     def test_agent_killed(self):
-        """in the middle of endless traffic the agent is killed again and again: what the switch counted is what is stored"""
+        """in the middle of endless traffic the agent is killed again and again: what the switch
+        counted is what is stored"""
         self.start_switch(**{"trajectory-active-ms": 300})
         pcap, _ = self.traffic("a.pcap", 3000, pkts=1)
         agent = self.agent()
@@ -58,7 +60,8 @@ class TestSwitch(SwitchTest):
         agent.wait_state("waiting")
 
     def test_switch_killed_under_traffic(self):
-        """in the middle of endless traffic: each record that was complete is stored. The truth is the dead switch's memory itself"""
+        """in the middle of endless traffic: each record that was complete is stored. The truth is
+        the dead switch's memory itself"""
         self.start_switch(**{"trajectory-active-ms": 300})
         pcap, _ = self.traffic("a.pcap", 3000, pkts=1)
         self.switch.replay(pcap, options=",infinite_rx=1")

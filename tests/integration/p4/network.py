@@ -58,7 +58,8 @@ class Network:
                 if name:
                     capture.write_pcap(name, by_port[port])
                 ports[str(port)] = {"pcap": [name, f"{at}/{switch}-{port}.out.pcap"]}
-            switches.append({"id": switch, "program": self.set_name, "punts": f"{at}/{switch}.punts",
+            switches.append({"id": switch, "program": self.set_name,
+                             "punts": f"{at}/{switch}.punts",
                              "tables": f"{self.folder}/{switch}", "ports": ports})
         return {"switches": switches}
 
@@ -88,7 +89,8 @@ class Network:
         return found
 
     def walk(self, paths, frames):
-        """frames along paths, in by the last port, a host's, of the first switch; None: one is gone"""
+        """frames along paths, in by the last port, a host's, of the first switch; None: one is
+        gone"""
         frames = list(frames)
         for hop in range(max(map(len, paths))):
             numbers = [n for n, path in enumerate(paths) if hop < len(path) and frames[n]]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One switch with a compiled program between captures, and its arrays behind them. As root, by `unshare --net`."""
+"""One switch with a compiled program between captures, and its arrays behind them. As root, by
+`unshare --net`."""
 import contextlib
 import http.client
 import json
@@ -61,7 +62,8 @@ class Switch:
         config = {"control": f"unix:{at}/control", "switches": [
             {"id": number, "program": name, "tables": folder, "punts": f"{at}/punts",
              "ports": {}},
-            {"id": number + 1, "program": name, "tables": folder, "ports": {"1": {"tap": "stays"}}}]}
+            {"id": number + 1, "program": name, "tables": folder,
+             "ports": {"1": {"tap": "stays"}}}]}
         for port, frames in ports.items():
             if frames:
                 write_pcap(f"{at}/{port}.in", frames)

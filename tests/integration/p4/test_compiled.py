@@ -12,7 +12,8 @@ import unittest
 SOURCE = pathlib.Path(os.environ.get("PD_SOURCE") or pathlib.Path(__file__).parents[3])
 P4 = SOURCE / "p4"
 
-OFFSETS = 256       # bytes that an offset of SWX reaches, in metadata, a header, or an action's data
+# bytes that an offset of SWX reaches, in metadata, a header, or an action's data
+OFFSETS = 256
 HASH_OFFSETS = 32   # the same for the result of `hash`
 
 
@@ -65,7 +66,8 @@ class Manifest(unittest.TestCase):
     def test_no_machine_is_named(self):
         for one in programs():
             if one["target"] != "tna":
-                self.assertNotRegex((SOURCE / one["file"]).read_text(), r"/(home|work|tmp|root|usr)/")
+                self.assertNotRegex((SOURCE / one["file"]).read_text(),
+                                    r"/(home|work|tmp|root|usr)/")
 
 
 class Limits(unittest.TestCase):
@@ -88,8 +90,10 @@ class Limits(unittest.TestCase):
         for one in programs("pna"):
             text = (SOURCE / one["file"]).read_text()
             metadata = re.search(r"^metadata instanceof (\S+)", text, re.M).group(1)
-            at, size = offsets(structs(text)[metadata]), {f: s for f, s, _ in structs(text)[metadata]}
-            for table, body in re.findall(r"^table (\S+) \{\n\s*key \{\n(.*?)\}", text, re.M | re.S):
+            at, size = offsets(structs(text)[metadata]), {f: s
+                                                          for f, s, _ in structs(text)[metadata]}
+            for table, body in re.findall(r"^table (\S+) \{\n\s*key \{\n(.*?)\}", text,
+                                          re.M | re.S):
                 key = re.findall(r"m\.(\S+) (\S+)", body)
                 if key and all(kind == "exact" for _, kind in key):
                     fields = sorted((at[f], size[f]) for f, _ in key)
@@ -99,7 +103,8 @@ class Limits(unittest.TestCase):
 
 class Compiler(unittest.TestCase):
     def test_what_actions_set_is_read(self):
-        """p4c-dpdk takes for a constant what is set once before a table and copied once behind it"""
+        """p4c-dpdk takes for a constant what is set once before a table and copied once behind
+        it"""
         for one in programs("pna"):
             text = (SOURCE / one["file"]).read_text()
             actions = re.findall(r"^action \S+ args.*?\{\n(.*?)^\}", text, re.M | re.S)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`pathdump simulate --serve`: a controller without a network. What it answers, what it refuses, what it leaves behind."""
+"""`pathdump simulate --serve`: a controller without a network. What it answers, what it refuses,
+what it leaves behind."""
 import http.client
 import json
 import os
@@ -30,8 +31,10 @@ class Served:
             json.dump(scenario, out)
         self.temporary = os.path.join(folder, "tmp")
         os.mkdir(self.temporary)
-        words = [os.path.join(BIN, "pathdump"), "simulate", name, "--seed", "5", "--serve", f"127.0.0.1:{self.port}", *flags]
-        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        words = [os.path.join(BIN, "pathdump"), "simulate", name, "--seed", "5", "--serve",
+                 f"127.0.0.1:{self.port}", *flags]
+        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        text=True,
                                         env={**os.environ, "TMPDIR": self.temporary})
         self.line = self.process.stdout.readline()
 
@@ -84,11 +87,15 @@ class Serve(unittest.TestCase):
         hosts = served.ask("/v1/hosts")["hosts"]
         self.assertEqual({h["state"] for h in hosts}, {"up"})
         self.assertEqual(len(hosts), 16)
-        row = served.until(lambda: [r for r in served.ask("/v1/links?metrics=load_bps,use")["links"] if r["load_bps"]])[0]
-        self.assertAlmostEqual(row["use"] * SMALL["link_mbps"] * 1e6, row["load_bps"], delta=row["load_bps"] * 1e-5)
+        row = served.until(lambda: [r for r in served.ask("/v1/links?metrics=load_bps,use")["links"]
+                                    if r["load_bps"]])[0]
+        self.assertAlmostEqual(row["use"] * SMALL["link_mbps"] * 1e6, row["load_bps"],
+                               delta=row["load_bps"] * 1e-5)
         self.assertLess(max(r["use"] for r in served.ask("/v1/links?metrics=use")["links"]), 1.1)
-        answer = served.ask("/v1/execute", "POST", {"query": "topLinks", "hosts": "all", "mode": "auto", "args": {"k": 3}})
-        self.assertEqual((len(answer["top"]), answer["complete"], answer["hosts"]["answered"]), (3, True, 16))
+        answer = served.ask("/v1/execute", "POST",
+                            {"query": "topLinks", "hosts": "all", "mode": "auto", "args": {"k": 3}})
+        self.assertEqual((len(answer["top"]), answer["complete"], answer["hosts"]["answered"]),
+                         (3, True, 16))
         served.ask("/v1/execute", "POST", {"query": "nonsense", "hosts": "all"}, code=400)
         code, errors = served.end()
         self.assertEqual(code, 0, errors)
@@ -97,7 +104,8 @@ class Serve(unittest.TestCase):
     def test_verdict(self):
         """the application is watched, its verdict is a link metric, alarms reach the store"""
         served = self.serve(SCENARIO, "--speed", "5")
-        rows = served.until(lambda: [r for r in served.ask("/v1/links?metrics=suspicion")["links"] if r["suspicion"] > .9])
+        rows = served.until(lambda: [r for r in served.ask("/v1/links?metrics=suspicion")["links"]
+                                     if r["suspicion"] > .9])
         self.assertEqual([r["link"] for r in rows], [FAULT])
         watch = served.ask("/v1/watches")["watches"][0]
         self.assertEqual((watch["app"], watch["failures"]), ("silent-drops", 0))
@@ -107,12 +115,15 @@ class Serve(unittest.TestCase):
         self.assertLess(abs(alarm["time_us"] / 1e6 - time.time()), 600)
 
     def test_windows_adjoin(self):
-        """a moment that is over has the same load whenever it is asked for, and halves make a whole"""
+        """a moment that is over has the same load whenever it is asked for, and halves make a
+        whole"""
         served = self.serve(SCENARIO, "--app", "none")
-        newest = served.until(lambda: [a for a in [served.ask("/v1/links?metrics=load_bps")] if a["links"]])[0]
+        newest = served.until(lambda: [a for a in [served.ask("/v1/links?metrics=load_bps")]
+                                       if a["links"]])[0]
 
         def load(first_us, last_us):
-            answer = served.ask(f"/v1/links?metrics=load_bps&from={first_us / 1e6:.6f}&to={last_us / 1e6:.6f}")
+            answer = served.ask(
+                f"/v1/links?metrics=load_bps&from={first_us / 1e6:.6f}&to={last_us / 1e6:.6f}")
             return {r["link"]: r["load_bps"] for r in answer["links"]}
         first, last = newest["from_us"], newest["to_us"]
         time.sleep(.5)          # its last records are there
@@ -120,7 +131,8 @@ class Serve(unittest.TestCase):
         parts = [load(first, middle), load(middle, last)]
         self.assertEqual(set(whole), set(parts[0]) | set(parts[1]))
         for link, bps in whole.items():
-            self.assertAlmostEqual(bps, sum(p.get(link, 0) for p in parts) / 2, delta=1 + bps * 1e-6)
+            self.assertAlmostEqual(bps, sum(p.get(link, 0) for p in parts) / 2,
+                                   delta=1 + bps * 1e-6)
 
     def test_read_only(self):
         served = self.serve(SCENARIO, "--app", "none")
@@ -143,8 +155,9 @@ class Serve(unittest.TestCase):
             with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
                 json.dump(SCENARIO, f)
                 f.flush()
-                done = subprocess.run([os.path.join(BIN, "pathdump"), "simulate", f.name, "--serve", address],
-                                      capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+                done = subprocess.run(
+                    [os.path.join(BIN, "pathdump"), "simulate", f.name, "--serve", address],
+                    capture_output=True, text=True, timeout=PATIENCE_S, check=False)
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertTrue(done.stderr)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`pathdump simulate` as a whole: the lines it prints, files beside a scenario, seeds, errors and exit codes."""
+"""`pathdump simulate` as a whole: the lines it prints, files beside a scenario, seeds, errors and
+exit codes."""
 import json
 import os
 import subprocess
@@ -8,7 +9,8 @@ import sys
 import tempfile
 import unittest
 
-BIN = os.environ.get("PD_BIN") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../build/release/bin")
+BIN = os.environ.get("PD_BIN") or os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                               "../../../build/release/bin")
 SMALL = {"topology": {"fat_tree": 4}, "link_mbps": 200, "flow_sizes": "hadoop", "duration_s": 4}
 FAULT = {"faults": [{"link": "9-17", "loss": .04}]}
 
@@ -19,7 +21,8 @@ def simulate(scenario, *flags):
         if not isinstance(scenario, str):
             json.dump(scenario, f)
             f.flush()
-        done = subprocess.run([os.path.join(BIN, "pathdump"), "simulate", scenario if isinstance(scenario, str) else f.name, *flags],
+        done = subprocess.run([os.path.join(BIN, "pathdump"), "simulate",
+                               scenario if isinstance(scenario, str) else f.name, *flags],
                               capture_output=True, text=True, timeout=200, check=False)
     return done.returncode, done.stdout, done.stderr
 
@@ -32,7 +35,8 @@ def events(scenario, *flags):
 
 def last_report(scenario, app, *flags):
     """of an application's last change"""
-    return [event for event in events(scenario, "--app", app, *flags) if event["event"] == "verdict"][-1]
+    return [event for event in events(scenario, "--app", app, *flags)
+            if event["event"] == "verdict"][-1]
 
 
 class Simulate(unittest.TestCase):
@@ -41,7 +45,8 @@ class Simulate(unittest.TestCase):
         self.assertEqual(end["event"], "end")
         self.assertEqual({"t_s", "flows", "packet_hops", "alarms", "wall_s"} - end.keys(), set())
         for verdict in verdicts:
-            self.assertEqual({"event", "t_s", "links", "certain", "confidence"} - verdict.keys(), set())
+            self.assertEqual({"event", "t_s", "links", "certain", "confidence"} - verdict.keys(),
+                             set())
             self.assertTrue(not verdict["certain"] or verdict["links"] == ["9-17"], verdict)
         self.assertTrue([v for v in verdicts if v["certain"]])
         self.assertEqual(verdicts, sorted(verdicts, key=lambda v: v["t_s"]))
@@ -64,10 +69,13 @@ class Simulate(unittest.TestCase):
         self.assertEqual(len(events({**SMALL, **FAULT}, "--app", "none")), 1)
 
     def test_blackhole(self):
-        """paper 000, section 4.4: a sprayed flow of 100 kB leaves 3 suspects, or 4, and none without a fault"""
-        flow = {**SMALL, "link_mbps": 1000, "load": 0, "level": "packet", "spray": True, "flows": [{"src": 21, "dst": 30, "bytes": 100000}]}
+        """paper 000, section 4.4: a sprayed flow of 100 kB leaves 3 suspects, or 4, and none
+        without a fault"""
+        flow = {**SMALL, "link_mbps": 1000, "load": 0, "level": "packet", "spray": True,
+                "flows": [{"src": 21, "dst": 30, "bytes": 100000}]}
         for link, suspects in (("9-17", {9, 17, 13}), ("1-10", {1, 10, 14, 5})):
-            report = last_report({**flow, "faults": [{"link": link, "blackhole": True}]}, "blackhole")
+            report = last_report({**flow, "faults": [{"link": link, "blackhole": True}]},
+                                 "blackhole")
             self.assertEqual(set(report["switches"]), suspects)
             self.assertLess(report["t_s"], 1.01)
             self.assertFalse(report["certain"])
@@ -76,44 +84,58 @@ class Simulate(unittest.TestCase):
     def test_load_imbalance(self):
         """section 4.2: a hash by size is named for certain; a fair one is not"""
         fabric = {**SMALL, "flow_sizes": "web-search", "link_mbps": 1000, "load": .3}
-        report = last_report({**fabric, "faults": [{"switch": 9, "split_bytes": 1000000}]}, "load-imbalance", "--switch", "9")
-        self.assertEqual((report["links"], report["switches"], report["certain"]), (["9-17"], [9], True))
+        report = last_report({**fabric, "faults": [{"switch": 9, "split_bytes": 1000000}]},
+                             "load-imbalance", "--switch", "9")
+        self.assertEqual((report["links"], report["switches"], report["certain"]),
+                         (["9-17"], [9], True))
         self.assertEqual(last_report(fabric, "load-imbalance", "--switch", "9")["links"], [])
 
     def test_measurements(self):
-        """section 2.3 and Table 2: what all hosts counted, whole; full links are named at a high load alone"""
+        """section 2.3 and Table 2: what all hosts counted, whole; full links are named at a high
+        load alone"""
         fabric = {**SMALL, "flow_sizes": "web-search", "link_mbps": 1000, "load": .3}
-        for app, rows in ("traffic-matrix", "pairs"), ("top-flows", "flows"), ("congested-link", "links"), ("ddos", "sources"):
+        for app, rows in ("traffic-matrix", "pairs"), ("top-flows", "flows"), (
+            "congested-link", "links"), ("ddos", "sources"):
             report = last_report(fabric, app)
-            self.assertEqual((report["links"], report["lacks"], report["certain"]), ([], [], True), report["verdict"])
+            self.assertEqual((report["links"], report["lacks"], report["certain"]), ([], [], True),
+                             report["verdict"])
             self.assertTrue(report["results"][rows])
         full = last_report({**fabric, "load": .9}, "congested-link")
         self.assertTrue(full["links"] and full["results"]["moves"], full["verdict"])
 
     def test_incast_and_outcast(self):
-        """section 4.6: 15 senders to one receiver, one of them in its rack; or each to a receiver of its own; or everybody to everybody, without a fault"""
-        flows = [{"src": host, "dst": 21, "bytes": 20000000, "src_port": host} for host in range(22, 37)]
-        fabric = {"topology": {"fat_tree": 4}, "link_mbps": 1000, "duration_s": 2, "load": 0, "level": "packet", "buffer_pkts": 64}
+        """section 4.6: 15 senders to one receiver, one of them in its rack; or each to a receiver
+        of its own; or everybody to everybody, without a fault"""
+        flows = [{"src": host, "dst": 21, "bytes": 20000000, "src_port": host}
+                 for host in range(22, 37)]
+        fabric = {"topology": {"fat_tree": 4}, "link_mbps": 1000, "duration_s": 2, "load": 0,
+                  "level": "packet", "buffer_pkts": 64}
         apart = [{**flow, "dst": flow["src"] - 1} for flow in flows]
         for app in ("incast", "outcast"):
             report = last_report({**fabric, "flows": flows}, app)
-            self.assertEqual((report["links"], report["certain"]), (["1-21"], True), report["verdict"])
+            self.assertEqual((report["links"], report["certain"]), (["1-21"], True),
+                             report["verdict"])
             self.assertEqual(len(events({**fabric, "flows": apart}, "--app", app)), 1)
-            busy = events({**fabric, "duration_s": 1.5, "load": .7, "buffer_pkts": 256}, "--seed", "2", "--app", app, "--every-run")
+            busy = events({**fabric, "duration_s": 1.5, "load": .7, "buffer_pkts": 256}, "--seed",
+                          "2", "--app", app, "--every-run")
             self.assertEqual([v["verdict"] for v in busy[:-1] if v["links"] or v["certain"]], [])
             self.assertGreater(busy[-1]["runs"], 10)
 
     def test_every_run_and_arguments(self):
-        every = events({**SMALL, "duration_s": 2}, "--app", "silent-drops", "--every-run", "--method=max-coverage")
-        self.assertEqual([round(e["t_s"], 1) for e in every], [.2, .4, .6, .8, 1, 1.2, 1.4, 1.6, 1.8, 2, 2])
+        every = events({**SMALL, "duration_s": 2}, "--app", "silent-drops", "--every-run",
+                       "--method=max-coverage")
+        self.assertEqual([round(e["t_s"], 1) for e in every],
+                         [.2, .4, .6, .8, 1, 1.2, 1.4, 1.6, 1.8, 2, 2])
         self.assertEqual(every[-1]["runs"], 10)
-        for flags in (("--metod", "x"), ("--method",), ("--app", "none", "--method", "x"), ("--method", "a", "--method", "b")):
+        for flags in (("--metod", "x"), ("--method",), ("--app", "none", "--method", "x"),
+                      ("--method", "a", "--method", "b")):
             code, out, err = simulate(SMALL, *flags)
             self.assertEqual((code, out), (2, ""))
             self.assertIn("met", err)
 
     def test_vl2(self):
-        *verdicts, _ = events({"topology": {"vl2": 4}, "load": .04, "duration_s": 4, "faults": [{"link": "1-5", "loss": .05}]})
+        *verdicts, _ = events({"topology": {"vl2": 4}, "load": .04, "duration_s": 4,
+                               "faults": [{"link": "1-5", "loss": .05}]})
         self.assertTrue([v for v in verdicts if v["certain"]])
         for verdict in verdicts:
             self.assertTrue(not verdict["certain"] or verdict["links"] == ["1-5"], verdict)
@@ -128,18 +150,22 @@ class Simulate(unittest.TestCase):
     def test_files_beside_the_scenario(self):
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "net.json"), "wb") as f:
-                f.write(subprocess.run([os.path.join(BIN, "pathdump"), "topology", "vl2", "--k", "4"], capture_output=True,
+                f.write(subprocess.run([os.path.join(BIN, "pathdump"), "topology", "vl2", "--k",
+                                        "4"], capture_output=True,
                                        check=True).stdout)
             with open(os.path.join(folder, "sizes.csv"), "w", encoding="utf-8") as f:
                 f.write("bytes,share\n1000,0\n100000,1\n")
             with open(os.path.join(folder, "x.json"), "w", encoding="utf-8") as f:
-                json.dump({"topology": "net.json", "flow_sizes": "sizes.csv", "duration_s": .5, "link_mbps": 10}, f)
+                json.dump({"topology": "net.json", "flow_sizes": "sizes.csv", "duration_s": .5,
+                           "link_mbps": 10}, f)
             self.assertGreater(events(os.path.join(folder, "x.json"))[-1]["flows"], 10)
 
     def test_errors(self):
-        for scenario, words in (({}, "topology: "), ({**SMALL, "topology": {"fat_tree": 74}}, "topology: fat-tree: k = 74, expected 4 to 72"),
-                                ({**SMALL, "lod": 1}, "lod: unknown member"), ("/nowhere.json", "/nowhere.json: "),
-                                ({**SMALL, "faults": [{"link": "9-99", "loss": .1}]}, "faults[0]: link: ")):
+        for scenario, words in (
+            ({}, "topology: "), ({**SMALL, "topology": {"fat_tree": 74}},
+                                 "topology: fat-tree: k = 74, expected 4 to 72"),
+            ({**SMALL, "lod": 1}, "lod: unknown member"), ("/nowhere.json", "/nowhere.json: "),
+            ({**SMALL, "faults": [{"link": "9-99", "loss": .1}]}, "faults[0]: link: ")):
             code, out, err = simulate(scenario)
             self.assertEqual((code, out), (1, ""))
             self.assertIn(words, err)

@@ -49,6 +49,7 @@ def write_config(folder, **config):
 
 def run(*words, timeout=60):
     """(exit code, summaries by switch, stderr)"""
-    done = subprocess.run([program("pathdump-switch"), *words], capture_output=True, text=True, timeout=timeout, check=False)
+    done = subprocess.run([program("pathdump-switch"), *words], capture_output=True, text=True,
+                          timeout=timeout, check=False)
     lines = [json.loads(line) for line in done.stdout.splitlines()] if "--json" in words else []
     return done.returncode, {one["switch"]: one for one in lines}, done.stderr

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pathdump-switch on interfaces, in a network namespace of this test's own, and its control socket. As root, by `unshare --net`."""
+"""pathdump-switch on interfaces, in a network namespace of this test's own, and its control socket.
+As root, by `unshare --net`."""
 import http.client
 import json
 import os
@@ -29,7 +30,8 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 def frame(kind, number=0, size=200):
-    return bytes.fromhex("02000000000a02000000000b") + kind.to_bytes(2, "big") + number.to_bytes(4, "big") + bytes(size - 18)
+    return bytes.fromhex("02000000000a02000000000b") + kind.to_bytes(2, "big") + number.to_bytes(
+        4, "big") + bytes(size - 18)
 
 
 def ip(*words):
@@ -46,7 +48,8 @@ class Live(unittest.TestCase):
             ip("link", "add", f"{name}0", "type", "veth", "peer", "name", f"{name}1")
             self.addCleanup(subprocess.run, ["ip", "link", "del", f"{name}0"], capture_output=True)
             for end in "01":
-                with open(f"/proc/sys/net/ipv6/conf/{name}{end}/disable_ipv6", "w", encoding="ascii") as out:
+                with open(f"/proc/sys/net/ipv6/conf/{name}{end}/disable_ipv6", "w",
+                          encoding="ascii") as out:
                     out.write("1")
                 ip("link", "set", f"{name}{end}", "mtu", "1508", "up")
             end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
@@ -59,12 +62,15 @@ class Live(unittest.TestCase):
         self.start()
 
     def start(self):
-        tables = write_tables(f"{self.at}/tables", ports__swx=["match 1 action send port 2", "match 2 action send port 1"],
+        tables = write_tables(f"{self.at}/tables", ports__swx=["match 1 action send port 2",
+                                                               "match 2 action send port 1"],
                               fates__swx=["match 0x9001/0xffff priority 0 action send port 256"])
         config = write_config(self.at, control=f"unix:{self.at}/control", switches=[
-            {"id": 9, "program": "cross", "spec": SPEC, "tables": tables, "punts": f"{self.at}/punts",
+            {"id": 9, "program": "cross", "spec": SPEC, "tables": tables,
+             "punts": f"{self.at}/punts",
              "ports": {"1": {"interface": "a1"}, "2": {"interface": "b1"}}}])
-        self.process = subprocess.Popen([program("pathdump-switch"), config, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([program("pathdump-switch"), config, "--json"],
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end)
         deadline = time.monotonic() + PATIENCE_S
         while not os.path.exists(f"{self.at}/control"):
@@ -81,22 +87,27 @@ class Live(unittest.TestCase):
     def ask(self, path, body=None):
         connection = UnixConnection(f"{self.at}/control")
         try:
-            connection.request("PUT" if body is not None else "GET", f"/v1/{path}", json.dumps(body) if body is not None else None,
+            connection.request("PUT" if body is not None else "GET", f"/v1/{path}",
+                               json.dumps(body) if body is not None else None,
                                {"Content-Type": "application/json"})
             answer = connection.getresponse()
             text = answer.read().decode()
-            return answer.status, text if "ndjson" in answer.headers["Content-Type"] else json.loads(text)
+            return answer.status, text if "ndjson" in answer.headers[
+                "Content-Type"] else json.loads(text)
         finally:
             connection.close()
 
     def receive(self, name, count, wait_s=PATIENCE_S):
         """frames with the outer tag put back"""
         found, deadline = [], time.monotonic() + wait_s
-        while len(found) < count and select.select([self.ends[name]], [], [], max(0, deadline - time.monotonic()))[0]:
+        while len(found) < count and select.select([self.ends[name]], [], [],
+                                                   max(0, deadline - time.monotonic()))[0]:
             raw, parts, _, _ = self.ends[name].recvmsg(10000, 100)
             for level, kind, data in parts:
                 if (level, kind) == (263, 8) and int.from_bytes(data[:4], "little") & 16:
-                    raw = raw[:12] + int.from_bytes(data[18:20], "little").to_bytes(2, "big") + int.from_bytes(data[16:18], "little").to_bytes(2, "big") + raw[12:]
+                    raw = raw[:12] + int.from_bytes(data[18:20], "little").to_bytes(
+                        2, "big") + int.from_bytes(data[16:18], "little").to_bytes(2,
+                                                                                   "big") + raw[12:]
             found.append(raw)
         return found
 
@@ -113,7 +124,8 @@ class Live(unittest.TestCase):
         while self.ask("switches")[1]["switches"][0]["punted"] < 1:
             self.assertLess(time.monotonic(), deadline)
         punt = json.loads(self.ask("switches/9/punts")[1])
-        self.assertEqual((punt["in_port"], punt["reason"], punt["frame"]), (1, "long_path", frame(PUNT, 5).hex()))
+        self.assertEqual((punt["in_port"], punt["reason"], punt["frame"]),
+                         (1, "long_path", frame(PUNT, 5).hex()))
         code, out, errors = self.end()
         self.assertEqual((code, errors), (0, ""))
         one = json.loads(out)
@@ -135,7 +147,8 @@ class Live(unittest.TestCase):
         self.assertIsNone(self.process.poll())
 
     def test_tables_change_while_frames_pass_and_each_sees_one_state(self):
-        states = (["match 1 action send port 2", "match 2 action send port 1"], ["match 1 action send port 1", "match 2 action send port 2"])
+        states = (["match 1 action send port 2", "match 2 action send port 1"],
+                  ["match 1 action send port 1", "match 2 action send port 2"])
         done = threading.Event()
 
         def load():
@@ -159,20 +172,27 @@ class Live(unittest.TestCase):
         self.assertEqual({int.from_bytes(raw[14:18], "big") for raw in came}, set(range(self.sent)))
         self.assertEqual(len(came), self.sent)
         one = self.ask("switches")[1]["switches"][0]
-        self.assertEqual((one["received"], one["forwarded"], one["dropped"]), (self.sent, self.sent, {}))
+        self.assertEqual((one["received"], one["forwarded"], one["dropped"]),
+                         (self.sent, self.sent, {}))
 
     def test_arrays_are_read_and_written(self):
         self.assertEqual(self.ask("switches/9/arrays/seen?from=2", {"values": [7, 2**40]})[0], 200)
-        self.assertEqual(self.ask("switches/9/arrays/seen?from=1&count=3")[1]["values"], [0, 7, 2**40])
+        self.assertEqual(self.ask("switches/9/arrays/seen?from=1&count=3")[1]["values"],
+                         [0, 7, 2**40])
         self.assertEqual(len(self.ask("switches/9/arrays/seen")[1]["values"]), 16)
 
     def test_what_is_wrong_changes_nothing(self):
         before = self.ask("switches/9/tables/ports")
-        for path, body, status in (("switches/9/tables/ports", {"rows": ["match 1 action send port 2", "match x"]}, 400),
-                                   ("switches/9/tables/ports", {"rows": ["match 1\nmatch 2"]}, 400), ("switches/9/tables/ports", {}, 400),
-                                   ("switches/9/tables/none", {"rows": []}, 404), ("switches/8/tables/ports", {"rows": []}, 404),
-                                   ("switches/9/arrays/seen?from=15", {"values": [1, 2]}, 400), ("switches/9/arrays/seen?from=x", None, 400),
-                                   ("switches/9/arrays/seen?till=1", None, 400), ("switches/9/punts", {}, 404), ("nothing", None, 404)):
+        for path, body, status in (("switches/9/tables/ports",
+                                    {"rows": ["match 1 action send port 2", "match x"]}, 400),
+                                   ("switches/9/tables/ports", {"rows": ["match 1\nmatch 2"]}, 400),
+                                   ("switches/9/tables/ports", {}, 400),
+                                   ("switches/9/tables/none", {"rows": []}, 404),
+                                   ("switches/8/tables/ports", {"rows": []}, 404),
+                                   ("switches/9/arrays/seen?from=15", {"values": [1, 2]}, 400),
+                                   ("switches/9/arrays/seen?from=x", None, 400),
+                                   ("switches/9/arrays/seen?till=1", None, 400),
+                                   ("switches/9/punts", {}, 404), ("nothing", None, 404)):
             with self.subTest(path=path, body=body):
                 answer = self.ask(path, body)
                 self.assertEqual(answer[0], status, answer)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests on the test bed share: where things are, probes, and the true table of flows and paths."""
+"""What the tests on the test bed share: where things are, probes, and the true table of flows and
+paths."""
 import json
 import os
 import subprocess
@@ -13,10 +14,12 @@ import traffic                                  # noqa: E402  (found by the line
 from bed import Bed                             # noqa: E402
 from keeper import STATE, TOKEN                 # noqa: E402
 
-BINARIES = os.environ.get("PATHDUMP_BIN", os.path.join(HERE, "..", "..", "..", "build", "release", "bin"))
+BINARIES = os.environ.get("PATHDUMP_BIN",
+                          os.path.join(HERE, "..", "..", "..", "build", "release", "bin"))
 FABRIC = os.environ.get("PATHDUMP_FABRIC", "ovs")
 COMMAND = os.path.join(HERE, "..", "..", "testbed", "bed")
-FULL_SIZE = 1452                                # UDP payload that fills an IPv6 packet of 1500 bytes
+# UDP payload that fills an IPv6 packet of 1500 bytes
+FULL_SIZE = 1452
 
 
 def bed(name, fabric=FABRIC, controller=False, owner=os.getpid(), **options):
@@ -31,7 +34,8 @@ def probe(host, addresses, number=1, size=FULL_SIZE):
 
 
 def start_probe(host, addresses, number=1, size=FULL_SIZE):
-    words = [sys.executable, traffic.__file__, "probe", traffic.PORT, "-n", number, "-s", size, *addresses]
+    words = [sys.executable, traffic.__file__, "probe", traffic.PORT, "-n", number, "-s", size,
+             *addresses]
     return host.popen(words, stdout=subprocess.PIPE, text=True)
 
 
@@ -42,14 +46,16 @@ def serve_all(a_bed):
 
 def unreachable(a_bed):
     """pairs (host, address) without an answer, of all pairs of hosts over both families"""
-    probes = {h.name: start_probe(h, [a for o in a_bed.hosts.values() if o is not h for a in o.node.addrs]) for h in a_bed.hosts.values()}
+    probes = {h.name: start_probe(h, [a for o in a_bed.hosts.values() if o is not h
+                                      for a in o.node.addrs]) for h in a_bed.hosts.values()}
     answers = {name: json.loads(p.communicate()[0])["answered"] for name, p in probes.items()}
-    return [(name, address) for name, answered in answers.items() for address, got in answered.items() if not got]
+    return [(name, address) for name, answered in answers.items()
+            for address, got in answered.items() if not got]
 
 
 def true_paths(a_bed, account):
-    """{flow ID: {path: (pkts, bytes)}} from the account of a time in which every flow kept one path (AssertionError if
-    one did not); what a busy machine may have lost on the way is not in it"""
+    """{flow ID: {path: (pkts, bytes)}} from the account of a time in which every flow kept one path
+    (AssertionError if one did not); what a busy machine may have lost on the way is not in it"""
     table = {}
     host_of = {a: h.id for h in a_bed.hosts.values() for a in h.node.addrs}
     for flow, links in account.items():
@@ -62,7 +68,8 @@ def true_paths(a_bed, account):
             counts.append(links[at, following[at]])
             at = following[at]
             path.append(at)
-        assert len(path) == len(links) and counts == sorted(counts, reverse=True), f"{flow} took no path: {links}"
+        assert len(path) == len(links) and counts == sorted(
+            counts, reverse=True), f"{flow} took no path: {links}"
         table[flow] = {tuple(path): counts[-1]}
     return table
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A test bed comes up and goes away in time, several live side by side, and nothing is left behind however one ends."""
+"""A test bed comes up and goes away in time, several live side by side, and nothing is left behind
+however one ends."""
 import os
 import re
 import signal
@@ -32,14 +33,18 @@ def traces():
     mine, processes = str(os.getpid()), []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open(f"/proc/{pid}/environ", "rb") as environ, open(f"/proc/{pid}/cmdline", "rb") as command:
-                marks = [mark for mark in environ.read().split(b"\0") if mark.startswith(TOKEN.encode() + b"=")]
-                if any(mine.encode() in mark for mark in marks) or re.search(f"{STATE}/[a-z]+{mine}".encode(), command.read()):
+            with open(f"/proc/{pid}/environ", "rb") as environ, open(f"/proc/{pid}/cmdline",
+                                                                     "rb") as command:
+                marks = [mark for mark in environ.read().split(b"\0")
+                         if mark.startswith(TOKEN.encode() + b"=")]
+                if any(mine.encode() in mark for mark in marks) or re.search(
+                    f"{STATE}/[a-z]+{mine}".encode(), command.read()):
                     processes.append(pid)
         except OSError:
             pass
     folders = [name for name in os.listdir(STATE) if mine in name] if os.path.isdir(STATE) else []
-    interfaces = [name for name in os.listdir("/sys/class/net") if re.fullmatch(r"s\d+-\d+|sw\d+|ovs-netdev", name) and name not in BEFORE]
+    interfaces = [name for name in os.listdir("/sys/class/net")
+                  if re.fullmatch(r"s\d+-\d+|sw\d+|ovs-netdev", name) and name not in BEFORE]
     return {"processes": processes, "folders": folders, "interfaces": interfaces}
 
 
@@ -86,8 +91,10 @@ class BringUp(unittest.TestCase):
         self.check_nothing_left(0)
 
     def hold(self):
-        owner = subprocess.Popen([sys.executable, "-c", HOLD_A_BED, scenario.HERE, str(os.getpid())], stdin=subprocess.PIPE,
-                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=dict(os.environ, PATHDUMP_BIN=BINARIES))
+        owner = subprocess.Popen([sys.executable, "-c", HOLD_A_BED, scenario.HERE,
+                                  str(os.getpid())], stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                 env=dict(os.environ, PATHDUMP_BIN=BINARIES))
         name, pid = owner.stdout.readline().split()
         return owner, name, int(pid)
 
@@ -117,7 +124,8 @@ class BringUp(unittest.TestCase):
         self.check_nothing_left(0)
 
     def bed(self, *words):
-        done = subprocess.run([sys.executable, COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        done = subprocess.run([sys.executable, COMMAND, *words], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
         return done.returncode, done.stdout
 
     def test_command(self):
@@ -125,7 +133,8 @@ class BringUp(unittest.TestCase):
         code, text = self.bed("up", *name, "--bin", BINARIES)
         self.assertEqual((code, "20 switches, 16 hosts" in text), (0, True), text)
         try:
-            self.assertIn("02:00:00:00:00:19", self.bed("exec", *name, "10.2.1.2", "ip", "-br", "link", "show", "eth0")[1])
+            self.assertIn("02:00:00:00:00:19", self.bed("exec", *name, "10.2.1.2", "ip", "-br",
+                                                        "link", "show", "eth0")[1])
             self.assertEqual(self.bed("link", *name, "down", "11", "3"), (0, ""))
             self.assertIn("1,9,17,11,4,12,3", self.bed("paths", *name, "21", "25")[1].split())
             self.assertIn("links down: 3-11", self.bed("status", *name)[1])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demonstration ends well and in time, and leaves nothing behind: not after its end, and not when it is interrupted."""
+"""The demonstration ends well and in time, and leaves nothing behind: not after its end, and not
+when it is interrupted."""
 import os
 import re
 import signal
@@ -18,7 +19,8 @@ MOST_S, CLEAN_UP_S = 90, 5
 
 class Demo(unittest.TestCase):
     def setUp(self):
-        self.demo = subprocess.Popen([sys.executable, DEMO, "--bin", BINARIES], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        self.demo = subprocess.Popen([sys.executable, DEMO, "--bin", BINARIES],
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                      stderr=subprocess.STDOUT, text=True)
         self.addCleanup(self.demo.stdout.close)
         self.addCleanup(self.demo.wait)
@@ -26,15 +28,18 @@ class Demo(unittest.TestCase):
 
     def left(self):
         """processes and folders of the demonstration's beds"""
-        return [left for name in (f"bed{self.demo.pid}", f"untagged{self.demo.pid}") for left in self.left_of(name)]
+        return [left for name in (f"bed{self.demo.pid}", f"untagged{self.demo.pid}")
+                for left in self.left_of(name)]
 
     @staticmethod
     def left_of(name):
         processes = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
-                with open(f"/proc/{pid}/environ", "rb") as environ, open(f"/proc/{pid}/cmdline", "rb") as command:
-                    if f"{TOKEN}={name}.".encode() in environ.read() or f"{STATE}/{name}\0".encode() in command.read():
+                with open(f"/proc/{pid}/environ", "rb") as environ, open(f"/proc/{pid}/cmdline",
+                                                                         "rb") as command:
+                    if (f"{TOKEN}={name}.".encode() in environ.read()
+                        or f"{STATE}/{name}\0".encode() in command.read()):
                         processes.append(pid)
             except OSError:
                 pass
@@ -53,14 +58,17 @@ class Demo(unittest.TestCase):
         self.assertLess(time.monotonic() - started, MOST_S)
         for question in ("getFlows --link", "getPaths", "getCount", "curl -s"):
             self.assertRegex(output, rf"\d\$ .*{re.escape(question)}")
-        for command in ("switches", "install conformance", "alarms", "query --hosts all --mode tree"):
+        for command in ("switches", "install conformance", "alarms",
+                        "query --hosts all --mode tree"):
             self.assertRegex(output, rf"here\$ pathdump {command}")
         self.assertRegex(output, r"PC_FAIL.*\d+((→|->)\d+){6}")
         self.assertRegex(output, r"here\$ pathdump alarms --reason POOR_PERF")
         lossy = re.search(r"add loss (\d+) (\d+) ", output)
-        self.assertRegex(output, rf"here\$ pathdump app silent-drops[^$]*\n *links +{lossy[1]}-{lossy[2]}\n")
+        self.assertRegex(
+            output, rf"here\$ pathdump app silent-drops[^$]*\n *links +{lossy[1]}-{lossy[2]}\n")
         untagged = re.search(r"It is the link from switch (\d+) to switch (\d+)\. Below", output)
-        self.assertRegex(output, rf"here\$ pathdump app drop-causes[^$]*\n *links +{untagged[1]}-{untagged[2]}\n")
+        self.assertRegex(output, rf"here\$ pathdump app drop-causes[^$]*\n *links "
+                         rf"+{untagged[1]}-{untagged[2]}\n")
         self.assertIn("What to try next", output)
         self.assertEqual(self.left(), [])
 

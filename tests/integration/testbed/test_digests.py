@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switches of the tc fabric write digests: bit for bit those of the reference encoder, behind every switch of a fat-tree; latencies are real; agents
-tell the paths and the values of hops."""
+"""Switches of the tc fabric write digests: bit for bit those of the reference encoder, behind every
+switch of a fat-tree; latencies are real; agents tell the paths and the values of hops."""
 import json
 import os
 import subprocess
@@ -15,28 +15,33 @@ from commands import wait_for
 SEE = os.path.join(scenario.HERE, "..", "..", "testbed", "fabrics", "tc", "see.py")
 PORT, PACKETS = 5011, 3
 PORTS = {"bits": 4, "values": list(range(16)), "bounds": list(range(16)), "rounding": "nearest"}
-EXACT = {
-    "version": 1, "seed": 7, "carrier": "tag", "bits": 16,
-    "queries": [
-        {"name": "path", "aggregation": "static", "value": "switch-id", "coding": "hash", "bits": 4, "instances": 2, "tau": 32768, "xor": [16384, 49152]},
-        {"name": "whole", "aggregation": "static", "value": "switch-id", "coding": "fragment", "value_bits": 8, "bits": 2, "instances": 1, "tau": 0,
-         "xor": [65536]},
-        {"name": "port", "aggregation": "dynamic", "value": "ingress-port", **PORTS},
-        {"name": "most", "aggregation": "packet", "function": "max", "value": "ingress-port", **PORTS},
-        {"name": "sum", "aggregation": "packet", "function": "sum", "value": "ingress-port", **PORTS, "rounding": "random",
-         "values": [0, 1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40]},
-        {"name": "loop", "aggregation": "loop", "bits": 14, "threshold": 3}],
-    "sets": [{"weight": 20000, "queries": ["path", "port"]}, {"weight": 20000, "queries": ["whole", "most", "sum"]},
-             {"weight": 20000, "queries": ["loop"]}]}
+EXACT = ({"version": 1, "seed": 7, "carrier": "tag", "bits": 16, "queries": [
+    {"name": "path", "aggregation": "static", "value": "switch-id", "coding": "hash", "bits": 4,
+     "instances": 2, "tau": 32768, "xor": [16384, 49152]},
+    {"name": "whole", "aggregation": "static", "value": "switch-id", "coding": "fragment",
+     "value_bits": 8, "bits": 2, "instances": 1, "tau": 0,
+     "xor": [65536]},
+    {"name": "port", "aggregation": "dynamic", "value": "ingress-port", **PORTS},
+    {"name": "most", "aggregation": "packet", "function": "max", "value": "ingress-port", **PORTS},
+    {"name": "sum", "aggregation": "packet", "function": "sum", "value": "ingress-port", **PORTS,
+     "rounding": "random",
+     "values": [0, 1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40]},
+    {"name": "loop", "aggregation": "loop", "bits": 14, "threshold": 3}],
+          "sets": [{"weight": 20000, "queries": ["path", "port"]},
+                   {"weight": 20000, "queries": ["whole", "most", "sum"]},
+                   {"weight": 20000, "queries": ["loop"]}]})
 for query in EXACT["queries"]:
     if query.get("rounding") == "random":
         del query["bounds"]
 LATENCY = {
     "version": 1, "seed": 9, "carrier": "tag", "bits": 16,
     "queries": [
-        {"name": "path", "aggregation": "static", "value": "switch-id", "coding": "hash", "bits": 8, "instances": 1, "tau": 0, "xor": [65536]},
-        {"name": "latency", "aggregation": "dynamic", "value": "hop-latency-ns", "bits": 8, "rounding": "nearest",
-         "values": [0] + [round(1000 * 1.04 ** c) for c in range(255)], "bounds": [0] + [round(980 * 1.04 ** c) for c in range(255)]}],
+        {"name": "path", "aggregation": "static", "value": "switch-id", "coding": "hash", "bits": 8,
+         "instances": 1, "tau": 0, "xor": [65536]},
+        {"name": "latency", "aggregation": "dynamic", "value": "hop-latency-ns", "bits": 8,
+         "rounding": "nearest",
+         "values": [0] + [round(1000 * 1.04 ** c) for c in range(255)],
+         "bounds": [0] + [round(980 * 1.04 ** c) for c in range(255)]}],
     "sets": [{"weight": 65536, "queries": ["path", "latency"]}]}
 SEND = """
 import socket, sys
@@ -81,7 +86,8 @@ class Digests(unittest.TestCase):
         for watcher in watchers:
             self.assertEqual(watcher.stdout.readline(), "ready\n")
         for host in bed.hosts.values():
-            others = [address for other in bed.hosts.values() if other is not host for address in other.node.addrs]
+            others = [address for other in bed.hosts.values() if other is not host
+                      for address in other.node.addrs]
             host.run([sys.executable, "-c", SEND, PACKETS, host.id % 9, PORT, *others], check=True)
         seen = {}
         for watcher in watchers:
@@ -94,23 +100,29 @@ class Digests(unittest.TestCase):
             hops.sort()
             steps = [[int(word) for word in at[1:].split("-")] for _, at, _ in hops if at != "eth0"]
             switches, peers = [s for s, _ in steps], [p for _, p in steps]
-            if peers[0] not in bed.hosts or any(switches[i] != peers[i + 1] for i in range(len(steps) - 1)):
-                continue                        # a busy machine has lost what one of the sockets saw
+            if peers[0] not in bed.hosts or any(switches[i] != peers[i + 1]
+                                                for i in range(len(steps) - 1)):
+                # a busy machine has lost what one of the sockets saw
+                continue
             ports = [bed.network.nodes[s].port(p) for s, p in zip(switches, peers)]
-            for i in range(1, len(hops)):       # what switch i - 1 has made of it comes in at switch i
+            # what switch i - 1 has made of it comes in at switch i
+            for i in range(1, len(hops)):
                 values = {name: ports[:i] for name in ("port", "most", "sum")}
                 items.append({"frame": hops[0][2].hex(), "path": switches[:i], "values": values})
                 wanted.append((switches[i - 1], hops[i][2]))
         words = ["pint", "encode", "--topology", bed.topology, "--plan", bed.plan]
-        done = subprocess.run([bed.program_path("pathdump"), *words], input="".join(json.dumps(item) + "\n" for item in items), capture_output=True,
+        done = subprocess.run([bed.program_path("pathdump"), *words], input="".join(
+            json.dumps(item) + "\n" for item in items), capture_output=True,
                               text=True, check=True)
         answers = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual(len(answers), len(wanted))
-        differ = [(switch, answer["digest"], frame[:18].hex()) for answer, (switch, frame) in zip(answers, wanted)
+        differ = [(switch, answer["digest"], frame[:18].hex())
+                  for answer, (switch, frame) in zip(answers, wanted)
                   if bytes.fromhex(answer["frame"]) != frame]
         self.assertEqual(differ[:5], [], f"{len(differ)} of {len(wanted)} frames differ")
         self.assertEqual({switch for switch, _ in wanted}, {n.id for n in bed.network.switches})
-        self.assertLessEqual({h.rack for h in map(bed.host, last)}, {item["path"][-1] for item in items if len(item["path"]) == 5})
+        self.assertLessEqual({h.rack for h in map(bed.host, last)},
+                             {item["path"][-1] for item in items if len(item["path"]) == 5})
         self.assertGreater(len(wanted), 1000)
         self.assertEqual({answer["set"] for answer in answers}, {0, 1, 2, None})
 
@@ -121,10 +133,13 @@ class Digests(unittest.TestCase):
         sender.run([sys.executable, "-c", SEND, 400, 20, PORT, receiver.ipv4], check=True)
         agent = agents[25]
         wanted = f"getTelemetry?name=latency&live=true&dst_port={PORT}"
-        wait_for(lambda: sum(row["samples"] for row in json.loads(agent.curl(wanted))["rows"]) >= 400, "values of all packets")
+        wait_for(lambda: sum(row["samples"] for row in json.loads(agent.curl(wanted))["rows"])
+                 >= 400, "values of all packets")
         rows = json.loads(agent.curl(wanted))["rows"]
-        flow, = [row for row in json.loads(agent.curl(f"getFlows?live=true&dst_port={PORT}"))["flows"]]
-        self.assertEqual({(row["switch"], row["to"]) for row in rows}, set(zip(flow["path"], flow["path"][1:] + [25])))
+        flow, = [row
+                 for row in json.loads(agent.curl(f"getFlows?live=true&dst_port={PORT}"))["flows"]]
+        self.assertEqual({(row["switch"], row["to"]) for row in rows},
+                         set(zip(flow["path"], flow["path"][1:] + [25])))
         self.assertIn(flow["path"], [list(path) for path in bed.paths(21, 25)])
         self.assertEqual(flow["pkts"], 400)
         for row in rows[:-1]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network of the test bed itself: every host reaches every host over both families, with and without tagging and
-with links down; ECMP uses all paths; a packet that would need a third tag goes to the controller."""
+"""The network of the test bed itself: every host reaches every host over both families, with and
+without tagging and with links down; ECMP uses all paths; a packet that would need a third tag goes
+to the controller."""
 import json
 import unittest
 
@@ -9,7 +10,8 @@ import traffic
 from scenario import probe, serve_all, start_probe, true_paths, unreachable
 from wire import Account
 
-FAULTS = {"source pod": [(9, 17), (9, 18)], "destination pod": [(11, 3)], "core": [(17, 11)], "rack": [(1, 9)]}
+FAULTS = {"source pod": [(9, 17), (9, 18)], "destination pod": [(11, 3)], "core": [(17, 11)],
+          "rack": [(1, 9)]}
 FLOWS = 64
 
 
@@ -39,26 +41,30 @@ class Forwarding(unittest.TestCase):
                 for link in links:
                     bed.link_down(*link)
                 account, addrs = Account(bed), bed.host(25).node.addrs
-                self.assertEqual(probe(bed.host(21), addrs * FLOWS, size=40)[0], dict.fromkeys(addrs, FLOWS))
+                self.assertEqual(probe(bed.host(21), addrs * FLOWS, size=40)[0],
+                                 dict.fromkeys(addrs, FLOWS))
                 table = true_paths(bed, account.stop())
                 for address in addrs:
-                    used = {path for flow, paths in table.items() if flow[1] == address for path in paths}
+                    used = {path for flow, paths in table.items() if flow[1] == address
+                            for path in paths}
                     self.assertEqual(used, set(bed.paths(21, 25)), f"{address} with {links} down")
                 for link in links:
                     bed.link_up(*link)
 
     def test_third_tag_is_punted(self):
-        """a detour in the pod of the source and another one by a second core: the core that would push the third tag
-        gives the packet to the controller, and it is not delivered"""
+        """a detour in the pod of the source and another one by a second core: the core that would
+        push the third tag gives the packet to the controller, and it is not delivered"""
         with scenario.bed("punt") as bed:
             serve_all(bed)
             for link in ((9, 17), (9, 18), (19, 12)):
                 bed.link_down(*link)
             account = Account(bed)
-            answers = [json.loads(p.communicate()[0]) for p in [start_probe(bed.host(21), ["10.2.1.2"], size=40) for _ in range(FLOWS)]]
+            answers = [json.loads(p.communicate()[0]) for p in [
+                start_probe(bed.host(21), ["10.2.1.2"], size=40) for _ in range(FLOWS)]]
             links = account.stop()
             ports = {a["src_ports"][0]: a["answered"]["10.2.1.2"] for a in answers}
-            long = {flow[2] for flow, seen in links.items() if flow[2] in ports and (9, 2) in seen and (10, 19) in seen}
+            long = {flow[2] for flow, seen in links.items() if flow[2] in ports and (9, 2) in seen
+                    and (10, 19) in seen}
             self.assertTrue(0 < len(long) < FLOWS, f"{len(long)} flows took the long way")
             self.assertEqual({port for port, answered in ports.items() if not answered}, long)
             self.assertEqual(bed.fabric.punted(), len(long))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The second fabric: switches as tc-BPF programs forward, tag, punt and fail as those of Open vSwitch do, an agent tells the paths of what they
-have tagged, and a controller tells them their rules."""
+"""The second fabric: switches as tc-BPF programs forward, tag, punt and fail as those of Open
+vSwitch do, an agent tells the paths of what they have tagged, and a controller tells them their
+rules."""
 import json
 import os
 import struct
@@ -31,7 +32,9 @@ HEAR = """
 import json, socket, sys
 family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
 sock = socket.socket(family, socket.SOCK_DGRAM)
-level, option = (socket.IPPROTO_IPV6, socket.IPV6_RECVHOPLIMIT) if ":" in sys.argv[1] else (socket.IPPROTO_IP, 12)          # IP_RECVTTL
+level, option = socket.IPPROTO_IP, 12  # IP_RECVTTL
+if ":" in sys.argv[1]:
+    level, option = socket.IPPROTO_IPV6, socket.IPV6_RECVHOPLIMIT
 sock.setsockopt(level, option, 1)
 sock.bind((sys.argv[1], 5009))
 print("ready", flush=True)
@@ -43,12 +46,15 @@ import socket, sys
 address, ttls = sys.argv[1], [int(word) for word in sys.argv[2:]]
 sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
 for ttl in ttls:
-    level, option = (socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS) if ":" in address else (socket.IPPROTO_IP, socket.IP_TTL)
+    level, option = socket.IPPROTO_IP, socket.IP_TTL
+    if ":" in address:
+        level, option = socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS
     sock.setsockopt(level, option, ttl)
     sock.sendto(str(ttl).encode(), (address, 5009))
 """
 SWITCHES_ON_WAY = 5             # between hosts of two pods
-SUMMANDS = ("forwarded", "delivered", "punted", "punts_lost", "no_route", "not_ip", "failed", "expired", "edge")
+SUMMANDS = ("forwarded", "delivered", "punted", "punts_lost", "no_route", "not_ip", "failed",
+            "expired", "edge")
 
 
 def vids(frame):
@@ -64,13 +70,15 @@ def pcapng(data):
     at, found = 0, []
     while at < len(data):
         kind, size = struct.unpack_from("II", data, at)
-        assert size >= 12 and size % 4 == 0 and struct.unpack_from("I", data, at + size - 4)[0] == size, f"block at {at}"
+        assert size >= 12 and size % 4 == 0 and struct.unpack_from("I", data, at + size
+                                                                   - 4)[0] == size, f"block at {at}"
         if kind == 6:
             captured, = struct.unpack_from("I", data, at + 20)
             option = at + 28 + captured + -captured % 4
             code, length = struct.unpack_from("HH", data, option)
             assert code == 1
-            found.append((data[at + 28:at + 28 + captured], data[option + 4:option + 4 + length].decode()))
+            found.append((data[at + 28:at + 28 + captured],
+                          data[option + 4:option + 4 + length].decode()))
         at += size
     return found
 
@@ -90,22 +98,28 @@ class KernelSwitches(unittest.TestCase):
         self.addCleanup(self.bed.faults.clear)
 
     def send(self, number=FLOWS, size=5000, port=traffic.PORT):
-        """TCP connections of both families to the receiver; {flow: {link: (pkts, bytes)}} as it was on the wires"""
+        """TCP connections of both families to the receiver; {flow: {link: (pkts, bytes)}} as it was
+        on the wires"""
         account = Account(self.bed)
         for address in self.receiver.node.addrs:
             connections = traffic.Sender(self.sender, address, number, port)
             connections.send(size)
             connections.close()
-        return {flow: links for flow, links in account.stop().items() if flow[1] in self.receiver.node.addrs}
+        return {flow: links for flow, links in account.stop().items()
+                if flow[1] in self.receiver.node.addrs}
 
     def shoot(self, number):
-        """one UDP datagram each of so many flows to the receiver, no answer awaited; {source port: its links}"""
+        """one UDP datagram each of so many flows to the receiver, no answer awaited; {source port:
+        its links}"""
         account = Account(self.bed)
-        self.sender.run([sys.executable, "-c", SHOOT, self.receiver.ipv4, traffic.PORT, number], check=True)
-        return {flow[2]: set(links) for flow, links in account.stop().items() if flow[0] == self.sender.ipv4 and flow[4] == UDP}
+        self.sender.run([sys.executable, "-c", SHOOT, self.receiver.ipv4, traffic.PORT, number],
+                        check=True)
+        return {flow[2]: set(links) for flow, links in account.stop().items()
+                if flow[0] == self.sender.ipv4 and flow[4] == UDP}
 
     def answer(self, flows):
-        return {flow: paths for flow, paths in by_flow(self.agent.query("getFlows")).items() if flow in flows}
+        return {flow: paths for flow, paths in by_flow(self.agent.query("getFlows")).items()
+                if flow in flows}
 
     def test_every_host_reaches_every_host(self):
         self.assertEqual(unreachable(self.bed), [])
@@ -118,20 +132,25 @@ class KernelSwitches(unittest.TestCase):
             truth = true_paths(self.bed, self.send())
             self.assertEqual(len(truth), 2 * FLOWS)
             for address in self.receiver.node.addrs:
-                used = {path for flow, paths in truth.items() if flow[1] == address for path in paths}
+                used = {path for flow, paths in truth.items() if flow[1] == address
+                        for path in paths}
                 self.assertGreater(len(used), 1)
                 self.assertLessEqual(used, set(self.bed.paths(SENDER, RECEIVER)))
             self.assertEqual(self.answer(truth), truth)
-            self.assertEqual(any(len(path) == 7 for paths in truth.values() for path in paths), bool(detour))
+            self.assertEqual(any(len(path) == 7 for paths in truth.values() for path in paths),
+                             bool(detour))
 
     def test_third_tag(self):
-        """it is pushed, and the next switch gives the packet with all three to the controller: nobody else gets it"""
+        """it is pushed, and the next switch gives the packet with all three to the controller:
+        nobody else gets it"""
         for link in ((9, 17), (9, 18), (19, 12)):
             self.bed.faults.add("link-down", *link)
         before, links = len(self.bed.fabric.punts()), self.shoot(PROBES)
         long = {port: seen for port, seen in links.items() if (9, 2) in seen and (10, 19) in seen}
-        self.assertTrue(0 < len(long) < len(links), f"{len(long)} of {len(links)} flows took the long way")
-        self.assertEqual({port for port, seen in links.items() if not seen & {(11, 3), (12, 3)}}, set(long))
+        self.assertTrue(0 < len(long) < len(links),
+                        f"{len(long)} of {len(links)} flows took the long way")
+        self.assertEqual({port for port, seen in links.items() if not seen & {(11, 3), (12, 3)}},
+                         set(long))
         wait_for(lambda: len(self.bed.fabric.punts()) >= before + len(long), "the punted packets")
         punts = self.bed.fabric.punts()[before:]
         self.assertEqual(len(punts), len(long))
@@ -139,7 +158,8 @@ class KernelSwitches(unittest.TestCase):
             udp = 12 + 3 * 4 + 2 + 20
             seen = long[int.from_bytes(punt["frame"][udp:udp + 2], "big")]
             (over,) = (a for a, b in seen if b == 20)
-            self.assertEqual(vids(punt["frame"]), [self.bed.tag_of(*link) for link in ((9, 2), (10, 19), (over, 20))])
+            self.assertEqual(vids(punt["frame"]),
+                             [self.bed.tag_of(*link) for link in ((9, 2), (10, 19), (over, 20))])
             self.assertEqual(punt["bytes"], udp + 8 + 40)
             self.assertIn((20, punt["switch"]), seen)
 
@@ -158,10 +178,14 @@ class KernelSwitches(unittest.TestCase):
     def test_tags_of_hosts_go_no_further(self):
         """one to three tags of a host's own, of either type: dropped at its rack, in no record"""
         rack, before = 1, self.bed.fabric.counters(1)["edge"]
-        frames = [capture.ethernet(capture.packet(self.sender.ipv4, self.receiver.ipv4, 7777, n, b"forged"), tags, outer)
-                  for n, tags in enumerate(((1 << 13 | 9,), (1 << 13 | 9, 2 << 13 | 14), (9, 14, 11), (4095,))) for outer in (0x8100, 0x88A8)]
-        shoot = "import socket,sys\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('eth0',0))\nfor f in sys.argv[1:]: s.send(bytes.fromhex(f))"
-        self.sender.run([sys.executable, "-c", shoot, *(frame.hex() for frame in frames)], check=True)
+        frames = [capture.ethernet(capture.packet(self.sender.ipv4, self.receiver.ipv4, 7777, n,
+                                                  b"forged"), tags, outer)
+                  for n, tags in enumerate(((1 << 13 | 9,), (1 << 13 | 9, 2 << 13 | 14),
+                                            (9, 14, 11), (4095,))) for outer in (0x8100, 0x88A8)]
+        shoot = ("import socket,sys\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\n"
+                 "s.bind(('eth0',0))\nfor f in sys.argv[1:]: s.send(bytes.fromhex(f))")
+        self.sender.run([sys.executable, "-c", shoot, *(frame.hex() for frame in frames)],
+                        check=True)
         truth = true_paths(self.bed, self.send(4))
         self.assertEqual(self.answer(truth), truth)
         self.assertEqual(self.bed.fabric.counters(rack)["edge"] - before, len(frames))
@@ -179,9 +203,11 @@ class KernelSwitches(unittest.TestCase):
         """its packets are counted under no path"""
         self.bed.faults.add("wrong-tag", 9, 17, UNKNOWN_TAG)
         truth = true_paths(self.bed, self.send())
-        wrong = {flow for flow, paths in truth.items() for path in paths if (9, 17) in zip(path, path[1:])}
+        wrong = {flow for flow, paths in truth.items() for path in paths
+                 if (9, 17) in zip(path, path[1:])}
         self.assertTrue(0 < len(wrong) < len(truth))
-        self.assertEqual(self.answer(truth), {flow: {(): next(iter(paths.values()))} if flow in wrong else paths for flow, paths in truth.items()})
+        self.assertEqual(self.answer(truth), {flow: {(): next(iter(paths.values()))} if flow
+                                              in wrong else paths for flow, paths in truth.items()})
 
     def test_spray(self):
         """packets of one flow take all paths, more of them where the weight says so"""
@@ -192,7 +218,8 @@ class KernelSwitches(unittest.TestCase):
         for flow, paths in found.items():
             self.assertLessEqual(set(paths), set(self.bed.paths(SENDER, RECEIVER)))
             self.assertEqual(len(paths), 4)
-            by_9, by_10 = (sum(pkts for path, (pkts, _) in paths.items() if hop in path) for hop in (9, 10))
+            by_9, by_10 = (sum(pkts for path, (pkts, _) in paths.items() if hop in path)
+                           for hop in (9, 10))
             self.assertGreater(by_9, by_10)
 
     def test_large_flows(self):
@@ -206,27 +233,33 @@ class KernelSwitches(unittest.TestCase):
 
     def log(self, method, route, document=None, **options):
         """what the receiver's agent answers on /v1/ROUTE"""
-        words = [] if document is None else ["-H", "Content-Type: application/json", "-d", json.dumps(document)]
-        command = ["curl", "-s", "-X", method, "--max-time", "20", *words, f"{self.agent.url}/v1/{route}"]
+        words = [] if document is None else ["-H", "Content-Type: application/json", "-d",
+                                             json.dumps(document)]
+        command = ["curl", "-s", "-X", method, "--max-time", "20", *words,
+                   f"{self.agent.url}/v1/{route}"]
         return self.receiver.run(command, stdout=subprocess.PIPE, **options).stdout
 
     def test_packet_log(self):
         """what a filter wants is in a capture file, each packet with the path that it took"""
-        wish = {"link": "9-17", "dst_ip": self.receiver.ipv4, "protocol": "tcp", "max_packets": 100_000, "seconds": 60}
+        wish = {"link": "9-17", "dst_ip": self.receiver.ipv4, "protocol": "tcp",
+                "max_packets": 100_000, "seconds": 60}
         mine = json.loads(self.log("POST", "logs", wish))["id"]
         truth = true_paths(self.bed, self.send(16))
-        expected = {flow: (path, count[0]) for flow, paths in truth.items() for path, count in paths.items()
+        expected = {flow: (path, count[0]) for flow, paths in truth.items()
+                    for path, count in paths.items()
                     if (9, 17) in zip(path, path[1:]) and flow[1] == self.receiver.ipv4}
         self.assertTrue(expected)
         wanted = sum(pkts for _, pkts in expected.values())
         wait_for(lambda: self.entry(mine)["packets"] >= wanted, "the packets")
         entry = json.loads(self.log("GET", f"logged/{mine}"))
-        self.assertEqual((entry["state"], entry["packets"], entry["dropped"], len(entry["rows"])), ("running", wanted, 0, min(wanted, 1000)))
+        self.assertEqual((entry["state"], entry["packets"], entry["dropped"], len(entry["rows"])),
+                         ("running", wanted, 0, min(wanted, 1000)))
         found = {}
         for frame, comment in pcapng(self.log("GET", f"logs/{mine}")):
             flow = packet(frame)[0]
             found[flow] = comment, found.get(flow, ("", 0))[1] + 1
-        self.assertEqual(found, {flow: (f"path {','.join(map(str, path))}", pkts) for flow, (path, pkts) in expected.items()})
+        self.assertEqual(found, {flow: (f"path {','.join(map(str, path))}", pkts)
+                                 for flow, (path, pkts) in expected.items()})
         self.assertEqual(json.loads(self.log("DELETE", f"logs/{mine}")), {"id": mine})
         self.assertEqual(json.loads(self.log("GET", f"logs/{mine}"))["status"], 404)
 
@@ -234,12 +267,15 @@ class KernelSwitches(unittest.TestCase):
         return next(e for e in json.loads(self.log("GET", "logs"))["logs"] if e["id"] == mine)
 
     def test_ttl(self):
-        """each switch takes one off, of both families, and a packet that has none left goes no further"""
+        """each switch takes one off, of both families, and a packet that has none left goes no
+        further"""
         before = sum(self.bed.fabric.counters(i)["expired"] for i in self.bed.site)
         for address in self.receiver.node.addrs:
-            hearer = self.receiver.popen([sys.executable, "-c", HEAR, address], stdout=subprocess.PIPE, text=True)
+            hearer = self.receiver.popen([sys.executable, "-c", HEAR, address],
+                                         stdout=subprocess.PIPE, text=True)
             hearer.stdout.readline()
-            self.sender.run([sys.executable, "-c", SEND, address, 1, SWITCHES_ON_WAY, SWITCHES_ON_WAY + 1], check=True)
+            self.sender.run([sys.executable, "-c", SEND, address, 1, SWITCHES_ON_WAY,
+                             SWITCHES_ON_WAY + 1], check=True)
             self.assertEqual(json.loads(hearer.stdout.readline()), [SWITCHES_ON_WAY + 1, 1])
             hearer.wait()
         after = sum(self.bed.fabric.counters(i)["expired"] for i in self.bed.site)
@@ -248,7 +284,8 @@ class KernelSwitches(unittest.TestCase):
     def test_sums(self):
         """every packet that came in went somewhere"""
         for switch in self.bed.site:
-            wait_for(lambda: self.adds_up(self.bed.fabric.counters(switch)), f"the sum of switch {switch}")
+            wait_for(lambda: self.adds_up(self.bed.fabric.counters(switch)), f"the sum of switch "
+                     f"{switch}")
 
     @staticmethod
     def adds_up(counters):
@@ -256,34 +293,43 @@ class KernelSwitches(unittest.TestCase):
         return counters["received"] == sum(counters[name] for name in SUMMANDS) > 0
 
     def test_bad_commands(self):
-        for line, words in {"route 9 1 3 = hash 64": "no route", "route 9 1 3 = hash 1*65": "no route", "route 9 1 3 =": "no value",
-                            "place 9 10.0.0.0/33 = 3": "no prefix", "place 9 house/3 = 3 inside": "no prefix", "tag 9 1 = 4095": "no tag",
-                            "route 99 1 3 = hash 1": "no such", "dance 9 1": "no such", "x": "no command", "route 9 64 3 = hash 1": "no port"}.items():
+        for line, words in {"route 9 1 3 = hash 64": "no route",
+                            "route 9 1 3 = hash 1*65": "no route", "route 9 1 3 =": "no value",
+                            "place 9 10.0.0.0/33 = 3": "no prefix",
+                            "place 9 house/3 = 3 inside": "no prefix", "tag 9 1 = 4095": "no tag",
+                            "route 99 1 3 = hash 1": "no such", "dance 9 1": "no such",
+                            "x": "no command", "route 9 64 3 = hash 1": "no port"}.items():
             with self.assertRaisesRegex(RuntimeError, words, msg=line):
                 self.bed.fabric.ask([line])
 
     def test_attached(self):
         """another process finds the same bed"""
         found = scenario.Bed.attach(self.bed.name)
-        self.assertEqual((found.fabric.name, found.fabric.counters(9).keys()), ("tc", self.bed.fabric.counters(9).keys()))
-        self.assertTrue(os.path.exists(found.fabric.punt_file) and found.fabric.program([9]) is None)
+        self.assertEqual((found.fabric.name, found.fabric.counters(9).keys()),
+                         ("tc", self.bed.fabric.counters(9).keys()))
+        self.assertTrue(os.path.exists(found.fabric.punt_file)
+                        and found.fabric.program([9]) is None)
 
 
 class Controlled(unittest.TestCase):
     """rules that a controller has told; what packets meet there is in test_paths.py"""
 
     def test_rules(self):
-        """all are installed; they stay while the controller is away, and it finds nothing to change when it is back"""
+        """all are installed; they stay while the controller is away, and it finds nothing to change
+        when it is back"""
         with scenario.bed("told", fabric="tc", controller=True) as bed:
             serve_all(bed)
             told, wanted = bed.controller.switches(), {}
             for i in bed.site:
-                rules = run_all([([*bed.codec_rules[:-1], "plain", "--switch", str(i)], None, None)])[0]
+                rules = run_all([([*bed.codec_rules[:-1], "plain", "--switch", str(i)], None,
+                                  None)])[0]
                 wanted[i] = sum(line.startswith("table=0") for line in rules.splitlines())
-            self.assertEqual({i: (s["state"], s["rules"]) for i, s in told.items()}, {i: ("installed", n) for i, n in wanted.items()})
+            self.assertEqual({i: (s["state"], s["rules"]) for i, s in told.items()},
+                             {i: ("installed", n) for i, n in wanted.items()})
             bed.controller.kill()
             account = Account(bed)
-            self.assertEqual(set(probe(bed.host(SENDER), bed.host(RECEIVER).node.addrs)[0].values()), {1})
+            self.assertEqual(set(probe(bed.host(SENDER),
+                                       bed.host(RECEIVER).node.addrs)[0].values()), {1})
             self.assertTrue(account.stop())
             self.assertTrue(any(bed.fabric.counters(i)["tagged"] for i in bed.site))
             bed.controller.start().ready().wait_installed()

@@ -35,10 +35,14 @@ for n in range(number):
         if (n * flows + flow) % 8 == 7:
             time.sleep(0.004)
 """
-BAD = ({"link": "9-3", "loss": .1}, {"link": "9-17", "loss": 2}, {"switch": 99, "loss": .1}, {"link": "9-17"},
-       {"link": "9-17", "loss": .1, "burst": {"mean_pkts": 0}}, {"link": "9-17", "loss": .1, "colour": 1},
-       {"switch": 9, "card": 1, "loss": .1}, {"link": "9-17", "loss": .1, "blackhole": True}, {"link": 917, "loss": .1},
-       {"link": "9-17", "blackhole": True, "hash": [2, 1]}, {"link": "9-17", "blackhole": True, "prefix": "10.2.1.1/24"},
+BAD = ({"link": "9-3", "loss": .1}, {"link": "9-17", "loss": 2}, {"switch": 99, "loss": .1},
+       {"link": "9-17"},
+       {"link": "9-17", "loss": .1, "burst": {"mean_pkts": 0}},
+       {"link": "9-17", "loss": .1, "colour": 1},
+       {"switch": 9, "card": 1, "loss": .1}, {"link": "9-17", "loss": .1, "blackhole": True},
+       {"link": 917, "loss": .1},
+       {"link": "9-17", "blackhole": True, "hash": [2, 1]},
+       {"link": "9-17", "blackhole": True, "prefix": "10.2.1.1/24"},
        {"link": "9-17", "loss": .1, "start_s": 3, "end_s": 2}, {"link": "9-17", "loss": True}, {})
 
 
@@ -59,9 +63,11 @@ class Notation(unittest.TestCase):
         receiver = self.bed.host(to)
         process = receiver.popen([sys.executable, "-c", RECEIVE], stdout=subprocess.PIPE, text=True)
         process.stdout.readline()
-        self.bed.host(SENDER).run([sys.executable, "-c", SEND, receiver.ipv4, flows, number], check=True)
+        self.bed.host(SENDER).run([sys.executable, "-c", SEND, receiver.ipv4, flows, number],
+                                  check=True)
         time.sleep(0.3)
-        end = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'end', ('127.0.0.1', %d))" % PORT
+        end = ("import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'end', "
+               "('127.0.0.1', %d))" % PORT)
         receiver.run([sys.executable, "-c", end], check=True)
         heard = {flow: [] for flow in range(flows)}
         for flow, n in json.loads(process.stdout.readline()):
@@ -143,7 +149,8 @@ class Notation(unittest.TestCase):
     def test_command(self):
         """several at once, all or none; another process finds them"""
         def command(*words):
-            done = subprocess.run([scenario.COMMAND, "fault", "--name", self.bed.name, *words], capture_output=True, text=True)
+            done = subprocess.run([scenario.COMMAND, "fault", "--name", self.bed.name, *words],
+                                  capture_output=True, text=True)
             return done.returncode, done.stdout
         good, bad = '{"link":"9-17","loss":0.1}', '{"link":"9-3","loss":0.1}'
         self.assertEqual(command("add", good, bad)[0], 1)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Applications about paths, each with its fault and without one: loop, path-conformance, wrong-modification. One bed for all of them."""
+"""Applications about paths, each with its fault and without one: loop, path-conformance,
+wrong-modification. One bed for all of them."""
 import sys
 import threading
 import unittest
@@ -9,9 +10,11 @@ from agent import start_all
 from commands import wait_for
 
 SENDER, RECEIVER = 21, 25                       # of different pods: four equal paths, over 9 or 10
-INSIDE = 29, 31                                 # of one pod that nothing else is sent from or to: over 13 or 14
+# of one pod that nothing else is sent from or to: over 13 or 14
+INSIDE = 29, 31
 PATIENCE_S = 60
-NUMBER = 64                                     # flows of a round: that one of four paths has none happens once in 10^8 rounds
+# flows of a round: that one of four paths has none happens once in 10^8 rounds
+NUMBER = 64
 SEND = """import socket, sys
 for port in range(int(sys.argv[2]), int(sys.argv[3])):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -45,34 +48,43 @@ class Paths(unittest.TestCase):
 
     def records(self, receiver=RECEIVER):
         """{source port: path} of what arrived there"""
-        answer = self.bed.controller.ask("execute", {"query": "getFlows", "hosts": "all", "args": {"live": True, "dst_ip": self.bed.host(receiver).ipv4}})
-        return {row["flow_id"]["src_port"]: row["path"] for row in answer["flows"] if row["flow_id"]["protocol"] == 17}
+        answer = self.bed.controller.ask("execute", {"query": "getFlows", "hosts": "all", "args": {
+            "live": True, "dst_ip": self.bed.host(receiver).ipv4}})
+        return {row["flow_id"]["src_port"]: row["path"] for row in answer["flows"]
+                if row["flow_id"]["protocol"] == 17}
 
     def wait_arrived(self, ports, receiver=RECEIVER):
-        wait_for(lambda: set(ports) <= set(self.records(receiver)), "records of what was sent", PATIENCE_S)
+        wait_for(lambda: set(ports)
+                 <= set(self.records(receiver)), "records of what was sent", PATIENCE_S)
 
     def check_loop(self, circle):
         """alarm and report of a loop; the switches stand in its order, from the smallest one on"""
         before = len(self.bed.controller.ask("alarms?reason=APP_LOOP")["alarms"])
         self.bed.faults.add("loop", ",".join(map(str, circle)), RECEIVER)
         self.send()
-        wait_for(lambda: len(self.bed.controller.ask("alarms?reason=APP_LOOP")["alarms"]) > before, "the alarm", PATIENCE_S)
+        wait_for(lambda: len(self.bed.controller.ask("alarms?reason=APP_LOOP")["alarms"])
+                 > before, "the alarm", PATIENCE_S)
         alarm = self.bed.controller.ask("alarms?reason=APP_LOOP")["alarms"][-1]
         words = f"a routing loop of {len(circle)} hops: switches {', '.join(map(str, circle))}"
         self.assertIn(words, alarm["detail"])
         report = self.run_app("loop")
-        self.assertIn(", ".join(map(str, circle)), [row["switches"] for row in report["results"]["loops"]])
-        self.assertLessEqual({f"{a}-{b}" for a, b in zip(circle, circle[1:] + circle[:1])}, set(report["links"]))
+        self.assertIn(", ".join(map(str, circle)),
+                      [row["switches"] for row in report["results"]["loops"]])
+        self.assertLessEqual({f"{a}-{b}" for a, b in zip(circle, circle[1:] + circle[:1])},
+                             set(report["links"]))
         self.assertTrue(report["certain"])
-        self.assertTrue(all(flow["flow_id"]["dst_ip"] == self.bed.host(RECEIVER).ipv4 for flow in report["flows"]))
+        self.assertTrue(all(flow["flow_id"]["dst_ip"] == self.bed.host(RECEIVER).ipv4
+                            for flow in report["flows"]))
         self.bed.faults.clear()
 
     def test_1_nothing_is_wrong(self):
         """the first one, since reports look back"""
         self.wait_arrived(self.send())
-        for name, args in (("loop", {}), ("path-conformance", {"max_hops": 4}), ("wrong-modification", {})):
+        for name, args in (("loop", {}), ("path-conformance", {"max_hops": 4}),
+                           ("wrong-modification", {})):
             report = self.run_app(name, **args)
-            self.assertEqual((report["links"], report["switches"], report["flows"], report["certain"]), ([], [], [], False), report)
+            self.assertEqual((report["links"], report["switches"], report["flows"],
+                              report["certain"]), ([], [], [], False), report)
         self.assertEqual(self.bed.controller.ask("alarms?reason=APP_LOOP")["alarms"], [])
 
     def test_2_path_conformance(self):
@@ -80,10 +92,12 @@ class Paths(unittest.TestCase):
         self.bed.faults.add("link-down", 11, 3)
         ports = self.send()
         self.wait_arrived(ports)
-        longer = {port: path for port, path in self.records().items() if port in ports and len(path) > 5}
+        longer = {port: path for port, path in self.records().items() if port in ports
+                  and len(path) > 5}
         self.assertTrue(longer)
         report = self.run_app("path-conformance", max_hops=4)
-        self.assertEqual({flow["flow_id"]["src_port"]: flow["path"] for flow in report["flows"]}, longer)
+        self.assertEqual({flow["flow_id"]["src_port"]: flow["path"] for flow in report["flows"]},
+                         longer)
         self.assertEqual(report["links"], ["11-4", "4-12"])
         self.assertEqual({flow["rule"] for flow in report["flows"]}, {"max_hops"})
         self.assertTrue(report["certain"], report["lacks"])
@@ -97,11 +111,13 @@ class Paths(unittest.TestCase):
         self.check_loop([9, 17, 11, 18, 13, 17])
 
     def test_5_wrong_tags(self):
-        """a switch writes a tag that no path can have: the flows stand apart, and that switch fits best"""
+        """a switch writes a tag that no path can have: the flows stand apart, and that switch fits
+        best"""
         self.bed.faults.add("wrong-tag", 5, 13, 4000)
         ports = self.send(*INSIDE)
         self.wait_arrived(ports, INSIDE[1])
-        infeasible = {port for port, path in self.records(INSIDE[1]).items() if port in ports and not path}
+        infeasible = {port for port, path in self.records(INSIDE[1]).items() if port in ports
+                      and not path}
         self.assertTrue(infeasible)
         report = self.run_app("wrong-modification", protocol="all")
         self.assertEqual({flow["flow_id"]["src_port"] for flow in report["flows"]}, infeasible)
@@ -114,7 +130,8 @@ class Paths(unittest.TestCase):
     def test_7_path_log(self):
         """Table 2: packets of one receiver, each with its path, while they come"""
         reports = []
-        app = threading.Thread(target=lambda: reports.append(self.run_app("path-log", dst_ip=self.bed.host(RECEIVER).ipv4, protocol="udp", seconds=2, rows=1000)))
+        app = threading.Thread(target=lambda: reports.append(self.run_app(
+            "path-log", dst_ip=self.bed.host(RECEIVER).ipv4, protocol="udp", seconds=2, rows=1000)))
         app.start()
         while app.is_alive():
             ports = self.send()
@@ -129,7 +146,8 @@ class Paths(unittest.TestCase):
             self.assertEqual(flow["path"], paths[flow["flow_id"]["src_port"]], flow)
         (file,) = report["results"]["files"]
         self.assertEqual((file["host"], file["packets"] >= len(packets)), (RECEIVER, True))
-        for what in report["lacks"]:            # a busy machine may send more than were asked for; nothing else is missing
+        # a busy machine may send more than were asked for; nothing else is missing
+        for what in report["lacks"]:
             self.assertIn("as many packets as were wanted", what)
 
 

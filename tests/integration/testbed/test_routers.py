@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""007 on real routers that tag nothing: traces take the way of the data, a lossy link comes first with
-the flows that it hurt, and no connection is disturbed."""
+"""007 on real routers that tag nothing: traces take the way of the data, a lossy link comes first
+with the flows that it hurt, and no connection is disturbed."""
 import json
 import subprocess
 import sys
@@ -15,7 +15,8 @@ from agent import Agent
 from commands import inside, run_all
 
 PORT, PKTS, VIP = 5013, 60, "10.200.0.1"
-SENDERS, RECEIVERS = (11, 12, 13, 14), (15, 16, 17, 18)     # pod 1, pod 2 of the router fabric's Clos
+# pod 1, pod 2 of the router fabric's Clos
+SENDERS, RECEIVERS = (11, 12, 13, 14), (15, 16, 17, 18)
 SERVE = f"""
 import socket, threading
 def eat(c):
@@ -91,7 +92,8 @@ class Routers(unittest.TestCase):
     def setUpClass(cls):
         cls.bed = scenario.bed("routers", fabric="router", controller=True)
         cls.enterClassContext(cls.bed)
-        cls.agents = {i: Agent(h, cls.bed.folder, intake="none", options=("--trace", "suffering", "--trace-rate", "100"))
+        cls.agents = {i: Agent(h, cls.bed.folder, intake="none",
+                               options=("--trace", "suffering", "--trace-rate", "100"))
                       for i, h in cls.bed.hosts.items()}
         for agent in cls.agents.values():
             agent.launch()
@@ -110,12 +112,15 @@ class Routers(unittest.TestCase):
     def passed(self):
         """{switch: packets that it has received}"""
         nodes = self.bed.network.switches
-        texts = run_all([inside(self.bed.site[n.id].namespace, ["ip", "-s", "-j", "link"]) for n in nodes])
-        return {n.id: sum(i["stats64"]["rx"]["packets"] for i in json.loads(text) if i["ifname"] != "lo")
+        texts = run_all([inside(self.bed.site[n.id].namespace, ["ip", "-s", "-j", "link"])
+                         for n in nodes])
+        return {n.id: sum(i["stats64"]["rx"]["packets"] for i in json.loads(text)
+                          if i["ifname"] != "lo")
                 for n, text in zip(nodes, texts)}
 
     def trace(self, host, address, port):
-        words = [self.bed.program_path("pathdump"), "trace", "--agent", self.agents[host].url, "--src-ip",
+        words = [self.bed.program_path("pathdump"), "trace", "--agent", self.agents[host].url,
+                 "--src-ip",
                  self.bed.hosts[host].ipv6 if ":" in address else self.bed.hosts[host].ipv4,
                  "--dst-ip", address, "--src-port", port, "--dst-port", PORT, "--json"]
         done = subprocess.run([*map(str, words)], capture_output=True, text=True)
@@ -125,7 +130,8 @@ class Routers(unittest.TestCase):
     def one_flow(self, host, address, trace=None, *how):
         """(the switches that most of its packets crossed, its trace, or what `trace` says of the
         source port)"""
-        process = self.bed.hosts[host].popen([sys.executable, "-c", ONE, address], stdin=subprocess.PIPE,
+        process = self.bed.hosts[host].popen([sys.executable, "-c", ONE, address],
+                                             stdin=subprocess.PIPE,
                                              stdout=subprocess.PIPE, text=True)
         port = int(process.stdout.readline())
         before = self.passed()
@@ -145,8 +151,10 @@ class Routers(unittest.TestCase):
         for n in range(8):
             for six in (False, True):
                 receiver = self.bed.hosts[RECEIVERS[n % 4]]
-                taken, trace = self.one_flow(SENDERS[n // 2], receiver.ipv6 if six else receiver.ipv4)
-                # acknowledgements may take another way back, and they are nearly as many: the way out is within
+                taken, trace = self.one_flow(SENDERS[n // 2],
+                                             receiver.ipv6 if six else receiver.ipv4)
+                # acknowledgements may take another way back, and they are nearly as many: the way
+                # out is within
                 self.assertTrue(trace["reached"] and trace["consistent"], trace)
                 self.assertEqual(len(trace["path"]), 5)
                 self.assertLessEqual(set(trace["path"]), taken, f"IPv{6 if six else 4}: {trace}")
@@ -158,16 +166,19 @@ class Routers(unittest.TestCase):
         self.assertEqual((trace["path"][2], trace["reached"], len(trace["path"])), (0, True, 5))
 
     def test_servers_behind_a_virtual_address(self):
-        """file and http find the server; who is silent, redirects, lies or does not know is not believed"""
+        """file and http find the server; who is silent, redirects, lies or does not know is not
+        believed"""
         host, server = self.bed.hosts[SENDERS[1]], self.bed.hosts[RECEIVERS[0]]
         dips = f"{self.bed.folder}/dips.json"
         with open(dips, "w", encoding="utf-8") as file:
             json.dump({"flows": [{"dst_ip": VIP, "dip": server.ipv4}]}, file)
-        balancer = host.popen([sys.executable, "-c", BALANCER, server.ipv4], stdout=subprocess.PIPE, text=True)
+        balancer = host.popen([sys.executable, "-c", BALANCER, server.ipv4], stdout=subprocess.PIPE,
+                              text=True)
         balancer.stdout.readline()
         http = "http:127.0.0.1:5999/"
-        for resolver, finds in ((f"file:{dips}", True), (http + "right", True), ("conntrack", False), ("none", False),
-                                (http + "lies", False), (http + "hangs", False), (http + "redirects", False)):
+        for resolver, finds in (
+            (f"file:{dips}", True), (http + "right", True), ("conntrack", False), ("none", False),
+            (http + "lies", False), (http + "hangs", False), (http + "redirects", False)):
             with self.subTest(resolver=resolver):
                 trace = self.try_resolver(40000, host, VIP, resolver, finds)
                 if finds:
@@ -200,13 +211,15 @@ class Routers(unittest.TestCase):
 
     def try_resolver(self, port, host, vip, resolver, finds):
         with tempfile.TemporaryDirectory() as folder:
-            agent = Agent(host, folder, intake="none", options=("--trace", "suffering", "--trace-resolver", resolver))
+            agent = Agent(host, folder, intake="none",
+                          options=("--trace", "suffering", "--trace-resolver", resolver))
             agent.socket, agent.url = f"{folder}/agent.sock", f"unix:{folder}/agent.sock"
             agent.command[agent.command.index("--listen") + 1] = agent.url
             agent.launch()
             scenario_wait(lambda: agent.curl("status"), "the agent")
             words = ["pathdump", "trace", "--agent", agent.url,
-                     "--src-ip", host.ipv6 if ":" in vip else host.ipv4, "--dst-ip", vip, "--src-port", port, "--dst-port", PORT, "--json"]
+                     "--src-ip", host.ipv6 if ":" in vip else host.ipv4, "--dst-ip", vip,
+                     "--src-port", port, "--dst-port", PORT, "--json"]
             words[0] = self.bed.program_path("pathdump")
             done = subprocess.run([*map(str, words)], capture_output=True, text=True)
             status = json.loads(agent.curl("status"))["trace"]
@@ -214,14 +227,16 @@ class Routers(unittest.TestCase):
             stored = agent.stored("getFlows", "--origin", "trace")["flows"]
         self.assertEqual(done.returncode == 0, finds, done.stderr)
         self.assertEqual((status["traces"], status["unresolved"]), (int(finds), int(not finds)))
-        self.assertEqual(len(stored), int(finds), "what was traced is in the store when the agent has ended")
+        self.assertEqual(len(stored), int(finds),
+                         "what was traced is in the store when the agent has ended")
         trace = json.loads(done.stdout) if finds else None
         self.assertTrue(not finds or trace["reached"], trace)
         return trace
 
     def test_without_permission_all_else_works(self):
         with tempfile.TemporaryDirectory() as folder:
-            agent = Agent(self.bed.hosts[SENDERS[2]], folder, intake="none", options=("--trace", "suffering"))
+            agent = Agent(self.bed.hosts[SENDERS[2]], folder, intake="none",
+                          options=("--trace", "suffering"))
             agent.socket, agent.url = f"{folder}/agent.sock", f"unix:{folder}/agent.sock"
             agent.command[agent.command.index("--listen") + 1] = agent.url
             agent.command[:0] = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-all"]
@@ -239,7 +254,8 @@ class Routers(unittest.TestCase):
         for n in range(4):
             for switch in (1, 5, 6):
                 self.bed.faults.add({"switch": switch, "reroute": True})
-            ways.add(tuple(self.one_flow(SENDERS[0], self.bed.hosts[RECEIVERS[n]].ipv4)[1]["path"][:3]))
+            ways.add(tuple(self.one_flow(SENDERS[0],
+                                         self.bed.hosts[RECEIVERS[n]].ipv4)[1]["path"][:3]))
         self.assertGreater(len(ways), 1)
 
     def test_a_lossy_link_is_first(self):
@@ -248,8 +264,10 @@ class Routers(unittest.TestCase):
         processes = []
         for senders, receivers in ((SENDERS, RECEIVERS), (RECEIVERS, SENDERS)):
             for host in senders:
-                words = [sys.executable, "-c", MANY, 8, 8, *(self.bed.hosts[r].ipv4 for r in receivers)]
-                processes.append(self.bed.hosts[host].popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+                words = [sys.executable, "-c", MANY, 8, 8,
+                         *(self.bed.hosts[r].ipv4 for r in receivers)]
+                processes.append(self.bed.hosts[host].popen(words, stdin=subprocess.PIPE,
+                                                            stdout=subprocess.PIPE, text=True))
         for process in processes:
             process.stdout.readline()
         for process in processes:
@@ -262,7 +280,8 @@ class Routers(unittest.TestCase):
         ranking, causes = report["results"]["ranking"], report["results"]["causes"]
         self.assertEqual(ranking[0]["link"], "5-9", report)
         self.assertEqual(report["links"][0], "5-9", report["evidence"])
-        hurt = {ends(t["flow_id"]): "5,9" in ",".join(map(str, t["path"])) for i in SENDERS + RECEIVERS
+        hurt = {ends(t["flow_id"]): "5,9" in ",".join(map(str, t["path"]))
+                for i in SENDERS + RECEIVERS
                 for t in json.loads(self.agents[i].curl("getTraces"))["traces"]}
         right = sum((c["link"] == "5-9") == hurt[ends(c)] for c in causes)
         self.assertGreaterEqual(right, .98 * len(causes), causes)
@@ -272,8 +291,10 @@ class Routers(unittest.TestCase):
 
     def check_nothing_is_disturbed(self):
         """receivers have dropped the probes for their checksum, and answered nothing"""
-        texts = run_all([inside(self.bed.hosts[i].namespace, ["cat", "/proc/net/snmp"]) for i in RECEIVERS])
-        rows = [[line.split() for line in text.splitlines() if line.startswith("Tcp:")] for text in texts]
+        texts = run_all([inside(self.bed.hosts[i].namespace, ["cat", "/proc/net/snmp"])
+                         for i in RECEIVERS])
+        rows = [[line.split() for line in text.splitlines() if line.startswith("Tcp:")]
+                for text in texts]
         counts = [dict(zip(names[1:], map(int, values[1:]))) for names, values in rows]
         self.assertGreater(sum(c["InCsumErrors"] for c in counts), 0)
         self.assertEqual(sum(c["OutRsts"] for c in counts), 0)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`strip`: the host's own stack gets packets without tags exactly as long as the agent lives, however it dies."""
+"""`strip`: the host's own stack gets packets without tags exactly as long as the agent lives,
+however it dies."""
 import tempfile
 import unittest
 
@@ -18,8 +19,10 @@ class Strip(unittest.TestCase):
 
     def check(self, tagged_packets_arrive):
         addresses = self.bed.host(HOST).node.addrs
-        self.assertEqual(set(probe(self.bed.host(OTHER_POD), addresses)[0].values()), {int(tagged_packets_arrive)})
-        self.assertEqual(set(probe(self.bed.host(SAME_RACK), addresses)[0].values()), {1}, "packets without a tag always arrive")
+        self.assertEqual(set(probe(self.bed.host(OTHER_POD), addresses)[0].values()),
+                         {int(tagged_packets_arrive)})
+        self.assertEqual(set(probe(self.bed.host(SAME_RACK), addresses)[0].values()), {1},
+                         "packets without a tag always arrive")
 
     def test_ends_with_the_agent(self):
         self.check(False)

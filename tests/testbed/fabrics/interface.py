@@ -36,7 +36,8 @@ class Fabric:
     topology = ("topology", "fat-tree", "--k", "4")     # words of pathdump, where no file is given
     faults = frozenset()                        # members of faults (notation.py) that only it has
     depth = "pcp"                               # whether tags tell their depth: --openflow-depth
-    digests = False                             # whether its switches write digests by a telemetry plan
+    # whether its switches write digests by a telemetry plan
+    digests = False
 
     def __init__(self, bed):
         self.bed = bed
@@ -63,7 +64,8 @@ class Fabric:
         raise NotImplementedError
 
     def spray_filter(self):
-        """tc words of a filter on what hosts send while switches spray; None where there is no need"""
+        """tc words of a filter on what hosts send while switches spray; None where there is no
+        need"""
 
     def counters(self, switch):
         """{name: number} of what a switch did with its packets"""

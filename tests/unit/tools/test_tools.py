@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/lib.sh promises: commands run interruptibly, and clean-up happens however a tool ends. And tools/deps' table."""
+"""What tools/lib.sh promises: commands run interruptibly, and clean-up happens however a tool ends.
+And tools/deps' table."""
 import os
 import shutil
 import signal
@@ -16,7 +17,8 @@ def tool(script, at):
     """a tool that sources lib.sh and then does this, started in a session of its own"""
     with open(os.path.join(at, "tool"), "w", encoding="utf-8") as f:
         f.write(f"source {TOOLS}/lib.sh\nat={at}\n{script}\n")
-    return subprocess.Popen(["bash", f"{at}/tool"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    return subprocess.Popen(["bash", f"{at}/tool"], stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True,
                             start_new_session=True)
 
 
@@ -49,18 +51,23 @@ class Lib(unittest.TestCase):
         return process.returncode, said
 
     def test_run_gives_the_code(self):
-        self.assertEqual(self.outcome("run true; echo $?; run bash -c 'exit 7'; echo $?; run cat; echo $?"), (0, "0\n7\n0\n"))
+        self.assertEqual(self.outcome(
+            "run true; echo $?; run bash -c 'exit 7'; echo $?; run cat; echo $?"), (0, "0\n7\n0\n"))
 
     def test_clean_up_in_reverse_order_keeps_the_code(self):
-        self.assertEqual(self.outcome("at_exit 'echo first'; at_exit 'echo second; false'; exit 5"), (5, "second\nfirst\n"))
+        self.assertEqual(self.outcome("at_exit 'echo first'; at_exit 'echo second; false'; exit 5"),
+                         (5, "second\nfirst\n"))
 
     def test_die_is_one_line(self):
-        self.assertEqual(self.outcome("at_exit 'echo clean'; die nothing works"), (1, "tools/tool: nothing works\nclean\n"))
+        self.assertEqual(self.outcome("at_exit 'echo clean'; die nothing works"),
+                         (1, "tools/tool: nothing works\nclean\n"))
 
     def interrupted(self, number):
-        """(exit code, output) of a tool that is interrupted while its command runs, after the command's processes are gone"""
+        """(exit code, output) of a tool that is interrupted while its command runs, after the
+        command's processes are gone"""
         process = tool('at_exit "echo clean"\n'
-                       "run bash -c 'trap \"sleep .3; echo polite; exit\" TERM INT; sleep 60 & echo $! $$ >$0/part; mv $0/part $0/pids; wait' $at\n"
+                       "run bash -c 'trap \"sleep .3; echo polite; exit\" TERM INT; sleep 60 & "
+                       "echo $! $$ >$0/part; mv $0/part $0/pids; wait' $at\n"
                        "echo not reached", self.at)
         pids = os.path.join(self.at, "pids")
         wait_for(lambda: os.path.exists(pids))
@@ -80,7 +87,8 @@ class Lib(unittest.TestCase):
 
 class Deps(unittest.TestCase):
     def deps(self, *words, **options):
-        return subprocess.run([f"{TOOLS}/deps", *words], capture_output=True, text=True, timeout=60, check=False, **options)
+        return subprocess.run([f"{TOOLS}/deps", *words], capture_output=True, text=True, timeout=60,
+                              check=False, **options)
 
     def names(self, task):
         done = self.deps(task, "--list")
@@ -88,9 +96,11 @@ class Deps(unittest.TestCase):
         return done.stdout.split()
 
     def test_tasks_include_each_other(self):
-        build, demo, test, everything = (set(self.names(task)) for task in ("build", "demo", "test", "all"))
+        build, demo, test, everything = (set(self.names(task))
+                                         for task in ("build", "demo", "test", "all"))
         self.assertTrue(build < demo < test < everything)
-        self.assertEqual(len(self.names("all")), len(everything), "a package stands twice in the table")
+        self.assertEqual(len(self.names("all")), len(everything),
+                         "a package stands twice in the table")
 
     def test_unknown_task(self):
         for words in ((), ("everything",)):
@@ -105,7 +115,8 @@ class Deps(unittest.TestCase):
                 f.write("#!/bin/sh\nexit 1\n")
             os.chmod(f"{at}/dpkg-query", 0o755)
             shutil.copytree(TOOLS, f"{at}/tools")       # the checkout may be closed to other users
-            done = subprocess.run([f"{at}/tools/deps", "fresh"], capture_output=True, text=True, timeout=60, check=False,
+            done = subprocess.run([f"{at}/tools/deps", "fresh"], capture_output=True, text=True,
+                                  timeout=60, check=False,
                                   user=65534, group=65534, env={"PATH": f"{at}:/usr/bin:/bin"})
         self.assertEqual(done.returncode, 1)
         self.assertIn("must run as root to install: mmdebstrap", done.stderr)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open vSwitch in a test bed: one ovsdb-server and one ovs-vswitchd for each site (a pod, or the cores), one bridge
-for each switch, and the forwarding that is the bed's own."""
+"""Open vSwitch in a test bed: one ovsdb-server and one ovs-vswitchd for each site (a pod, or the
+cores), one bridge for each switch, and the forwarding that is the bed's own."""
 import os
 import re
 import subprocess
@@ -26,7 +26,8 @@ class Site(interface.Site):
 
     def __init__(self, name, switches, namespace, folder, environment):
         super().__init__(name, switches, namespace, folder, environment)
-        self.env = dict(environment, OVS_RUNDIR=self.folder, OVS_DBDIR=self.folder, OVS_LOGDIR=self.folder,
+        self.env = dict(environment, OVS_RUNDIR=self.folder, OVS_DBDIR=self.folder,
+                        OVS_LOGDIR=self.folder,
                         OVS_SYSCONFDIR=self.folder)
         self.db = f"unix:{self.folder}/db.sock"
 
@@ -49,22 +50,29 @@ class Site(interface.Site):
         return self.daemon("ovs-vswitchd", self.db, "--disable-system")
 
     def daemon(self, program, *args):
-        log = [f"--log-file={self.folder}/{program}.log", "-vconsole:off", "-vsyslog:off", "-vfile:info"]
-        command = ["nsenter", f"--net={self.namespace}", "--", self.program(program), *args, f"--unixctl={self.folder}/{program}.ctl", *log]
-        return subprocess.Popen(command, env=self.env, start_new_session=True, stdin=subprocess.DEVNULL,
-                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        log = [f"--log-file={self.folder}/{program}.log", "-vconsole:off", "-vsyslog:off",
+               "-vfile:info"]
+        command = ["nsenter", f"--net={self.namespace}", "--", self.program(program), *args,
+                   f"--unixctl={self.folder}/{program}.ctl", *log]
+        return subprocess.Popen(command, env=self.env, start_new_session=True,
+                                stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def bring_up(self):
-        """the command that makes all bridges in one transaction and waits until the switches have them"""
-        words = ["ovs-vsctl", f"--timeout={TIMEOUT_S}", f"--db={self.db}", "--", "set", "Open_vSwitch", ".",
+        """the command that makes all bridges in one transaction and waits until the switches have
+        them"""
+        words = ["ovs-vsctl", f"--timeout={TIMEOUT_S}", f"--db={self.db}", "--", "set",
+                 "Open_vSwitch", ".",
                  "other_config:vlan-limit=2", "other_config:n-revalidator-threads=1"]
         for node in self.switches:
             name = bridge(node.id)
-            words += ["--", "add-br", name, "--", "set", "bridge", name, "datapath_type=netdev", "fail_mode=secure",
+            words += ["--", "add-br", name, "--", "set", "bridge", name, "datapath_type=netdev",
+                      "fail_mode=secure",
                       "protocols=OpenFlow13,OpenFlow15", f"other_config:datapath-id={node.id:016x}"]
             for number, peer in enumerate(node.peers, 1):
                 end = port(node.id, peer)
-                words += ["--", "add-port", name, end, "--", "set", "interface", end, f"ofport_request={number}"]
+                words += ["--", "add-port", name, end, "--", "set", "interface", end,
+                          f"ofport_request={number}"]
         return words, self.env, None
 
     def control(self, *words):
@@ -90,8 +98,8 @@ def need_tun():
 
 
 class Fabric(interface.Fabric):
-    """one bridge for each switch; tables and groups are changed by ovs-ofctl, the tagging table by a
-    controller where there is one"""
+    """one bridge for each switch; tables and groups are changed by ovs-ofctl, the tagging table by
+    a controller where there is one"""
 
     name = "ovs"
     site = Site
@@ -108,13 +116,14 @@ class Fabric(interface.Fabric):
         start_sites(self.bed, self.bed.sites)
 
     def linked(self):
-        self.forwarding = {n.id: Forwarding(self.bed.network, n.id) for n in self.bed.network.switches}
+        self.forwarding = {n.id: Forwarding(self.bed.network, n.id)
+                           for n in self.bed.network.switches}
         run_all([site.bring_up() for site in self.bed.sites])
         self.read_tagging()
 
     def read_tagging(self):
-        """what the bed itself puts into table 0 of every switch: the codec's rules, nothing where the
-        controller does it"""
+        """what the bed itself puts into table 0 of every switch: the codec's rules, nothing where
+        the controller does it"""
         ids = [n.id for n in self.bed.network.switches]
         if self.bed.controller or not self.bed.tags:
             self.tagging = dict.fromkeys(ids, "" if self.bed.controller else NO_TAGGING)
@@ -124,8 +133,8 @@ class Fabric(interface.Fabric):
 
     def meet_controller(self):
         """makes all switches connect at once: one tries a target that has failed again after up to
-        8 s, whatever it is told, and a new one at once. A first controller makes Open vSwitch forget
-        all flows, so those of the bed come after it"""
+        8 s, whatever it is told, and a new one at once. A first controller makes Open vSwitch
+        forget all flows, so those of the bed come after it"""
         self.targets += 1
         commands = []
         for site in self.bed.sites:
@@ -148,13 +157,15 @@ class Fabric(interface.Fabric):
         routes = self.bed.routes()
         groups, flows = [], []
         for i in ids:
-            text = self.forwarding[i].flows(routes, self.tagging[i], self.bed.tagged, self.bed.faults)
+            text = self.forwarding[i].flows(routes, self.tagging[i], self.bed.tagged,
+                                            self.bed.faults)
             before = self.installed.get(i, "")
             if text != before:
                 site, self.installed[i] = self.bed.site[i], text
                 groups.append((site.control("-O", "OpenFlow15", "add-groups", bridge(i), "-"),
                                site.env, self.forwarding[i].group_text()))
-                flows.append((site.control("-O", "OpenFlow13", "--bundle", "add-flows", bridge(i), "-"),
+                flows.append((site.control("-O", "OpenFlow13", "--bundle", "add-flows", bridge(i),
+                                           "-"),
                               site.env, changes(before, text)))
         run_all(groups)
         run_all(flows)
@@ -198,7 +209,8 @@ class Fabric(interface.Fabric):
                            for i, f in self.forwarding.items()}}
 
     def load(self, state):
-        self.forwarding = {n.id: Forwarding(self.bed.network, n.id) for n in self.bed.network.switches}
+        self.forwarding = {n.id: Forwarding(self.bed.network, n.id)
+                           for n in self.bed.network.switches}
         self.tagging = {int(i): text for i, text in state["tagging"].items()}
         self.installed = {int(i): text for i, text in state["installed"].items()}
         for i, groups in state["groups"].items():

@@ -27,9 +27,11 @@ class Fabric(interface.Fabric):
 
     name = "router"
     tags, openflow = False, False
-    topology = ("topology", "generate", "clos", "--pods", "2", "--tors", "2", "--t1", "2", "--t2", "2", "--hosts", "2", "--addrs")
+    topology = ("topology", "generate", "clos", "--pods", "2", "--tors", "2", "--t1", "2", "--t2",
+                "2", "--hosts", "2", "--addrs")
     faults = frozenset({"silent", "icmp_per_s", "reroute"})
-    sysctls = {"ipv4/ip_forward": "1", "ipv4/conf/all/rp_filter": "0", "ipv4/conf/default/rp_filter": "0",
+    sysctls = {"ipv4/ip_forward": "1", "ipv4/conf/all/rp_filter": "0",
+               "ipv4/conf/default/rp_filter": "0",
                "ipv4/fib_multipath_hash_policy": "1", "ipv4/icmp_ratelimit": "0",
                "ipv6/conf/all/forwarding": "1", "ipv6/conf/default/forwarding": "1",
                "ipv6/conf/all/accept_dad": "0", "ipv6/conf/default/accept_dad": "0",
@@ -54,7 +56,8 @@ class Fabric(interface.Fabric):
         for switch in self.bed.network.switches:
             for peer in self.bed.network.switch_peers(switch.id):
                 if not self.addrs[switch.id, peer]:
-                    raise RuntimeError(f"the link {switch.id}-{peer} has no addresses: the topology is to be generated with --addrs")
+                    raise RuntimeError(f"the link {switch.id}-{peer} has no addresses: the "
+                                       f"topology is to be generated with --addrs")
 
     def linked(self):
         self.read_addrs()
@@ -63,12 +66,15 @@ class Fabric(interface.Fabric):
         run_all([(["clang", "-target", "bpf", "-mcpu=v2", "-O2", "-g", "-isystem", headers, "-c",
                    os.path.join(HERE, "forget.bpf.c"), "-o", program], None, None)])
         nodes = self.bed.network.switches
-        run_all([self.inside(n.id, ["ip", "-batch", "-"], "\n".join(self.interfaces(n)) + "\n") for n in nodes])
-        run_all([self.inside(n.id, ["ip", "-batch", "-"], "\n".join(self.neighbours(n)) + "\n") for n in nodes])
+        run_all([self.inside(n.id, ["ip", "-batch", "-"], "\n".join(self.interfaces(n)) + "\n")
+                 for n in nodes])
+        run_all([self.inside(n.id, ["ip", "-batch", "-"], "\n".join(self.neighbours(n)) + "\n")
+                 for n in nodes])
         run_all([inside(h.namespace, ["ip", "-batch", "-"], "\n".join(self.gateway(h)) + "\n")
                  for h in self.bed.hosts.values()])
         cards = [(n.id, p) for n in nodes for p in n.peers if self.is_host(p)]
-        run_all([self.inside(i, ["tc", "qdisc", "add", "dev", port(i, p), "clsact"]) for i, p in cards])
+        run_all([self.inside(i, ["tc", "qdisc", "add", "dev", port(i, p), "clsact"])
+                 for i, p in cards])
         run_all([self.inside(i, ["tc", "filter", "add", "dev", port(i, p), "ingress", "bpf", "da",
                                  "object-file", program, "section", "tc"]) for i, p in cards])
 
@@ -83,7 +89,8 @@ class Fabric(interface.Fabric):
         for peer in node.peers:
             lines.append(f"link set {port(node.id, peer)} address {mac(node.id)} up")
             for addr in self.addrs[node.id, peer]:
-                lines.append(f"addr add {addr}/{'128 nodad' if ':' in addr else 32} dev {port(node.id, peer)}")
+                lines.append(f"addr add {addr}/{'128 nodad' if ':' in addr else 32} dev "
+                             f"{port(node.id, peer)}")
         return lines
 
     def neighbours(self, node):
@@ -93,11 +100,13 @@ class Fabric(interface.Fabric):
             name, host = port(node.id, peer), self.bed.hosts.get(peer)
             there = host.node.addrs if host else self.addrs[peer, node.id]
             link = f"02:00:00:00:{peer >> 8:02x}:{peer & 255:02x}" if host else mac(peer)
-            lines += [f"neigh replace {addr} lladdr {link} dev {name} nud permanent" for addr in there]
+            lines += [f"neigh replace {addr} lladdr {link} dev {name} nud permanent"
+                      for addr in there]
         return lines
 
     def gateway(self, host):
-        """hosts know each other's addresses as neighbours of theirs: all of these are the router now"""
+        """hosts know each other's addresses as neighbours of theirs: all of these are the router
+        now"""
         others = [h for h in self.bed.hosts.values() if h is not host]
         return [f"neigh replace {addr} lladdr {mac(host.rack)} dev eth0 nud permanent"
                 for other in others for addr in other.node.addrs]
@@ -108,7 +117,8 @@ class Fabric(interface.Fabric):
         routes, commands = self.bed.routes(), []
         for i in ids:
             lines, before = self.table(i, routes), self.installed.get(i, {})
-            text = [f"route replace {prefix} {way}" for prefix, way in lines.items() if before.get(prefix) != way]
+            text = [f"route replace {prefix} {way}" for prefix, way in lines.items()
+                    if before.get(prefix) != way]
             text += [f"route del {prefix}" for prefix in before if prefix not in lines]
             if text:
                 commands.append(self.inside(i, ["ip", "-batch", "-"], "\n".join(text) + "\n"))
@@ -123,11 +133,13 @@ class Fabric(interface.Fabric):
                 hops = routes.next_hops(switch, None, rack.id)
                 lines.update({prefix: self.way(switch, hops, prefix) for prefix in rack.prefixes})
         for host in (self.bed.hosts[p] for p in node.peers if self.is_host(p)):
-            lines.update({self.whole(addr): f"dev {port(switch, host.id)}" for addr in host.node.addrs})
+            lines.update({self.whole(addr): f"dev {port(switch, host.id)}"
+                          for addr in host.node.addrs})
         for fault in self.bed.faults.all():
             if isinstance(fault, Loop) and switch in fault.circle:
                 after = fault.circle[(fault.circle.index(switch) + 1) % len(fault.circle)]
-                lines.update({self.whole(addr): self.way(switch, (after,), addr) for addr in fault.host.node.addrs})
+                lines.update({self.whole(addr): self.way(switch, (after,), addr)
+                              for addr in fault.host.node.addrs})
         return lines
 
     @staticmethod
@@ -141,7 +153,8 @@ class Fabric(interface.Fabric):
         nexthops = []
         for hop in hops:
             via = next(a for a in self.addrs[hop, switch] if (":" in a) == six)
-            nexthops.append(f"nexthop via {via} dev {port(switch, hop)} weight {shares.get(hop, 1)} onlink")
+            nexthops.append(
+                f"nexthop via {via} dev {port(switch, hop)} weight {shares.get(hop, 1)} onlink")
         return " ".join(nexthops) if nexthops else "dev lo metric 4096"
 
     # Faults
@@ -149,7 +162,8 @@ class Fabric(interface.Fabric):
     def set_up(self, switch):
         """settings of a router that differ from what they are"""
         per_s, turns = self.bed.faults.icmp_per_s(switch), self.bed.faults.reroutes(switch)
-        wanted = {"ipv4/fib_multipath_hash_seed": (SEED * switch + ANOTHER * turns) % (1 << 32) or 1,
+        wanted = {"ipv4/fib_multipath_hash_seed": (SEED * switch + ANOTHER * turns) % (1 << 32)
+                  or 1,
                   "ipv4/icmp_msgs_per_sec": ICMP_PER_S if per_s is None else per_s,
                   "ipv4/icmp_msgs_burst": ICMP_BURST if per_s is None else 1,
                   "ipv4/icmp_ratelimit": NEVER_MS if per_s == 0 else 0,
@@ -177,4 +191,5 @@ class Fabric(interface.Fabric):
 
     def load(self, state):
         self.read_addrs()
-        self.installed, self.settings = ({int(i): kept for i, kept in state[name].items()} for name in ("installed", "settings"))
+        self.installed, self.settings = ({int(i): kept for i, kept in state[name].items()}
+                                         for name in ("installed", "settings"))

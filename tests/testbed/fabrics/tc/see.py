@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that come in by the interfaces of a site: a line of JSON each, {"at": interface, "ns": time, "frame": hex}.
+"""Frames that come in by the interfaces of a site: a line of JSON each, {"at": interface, "ns":
+time, "frame": hex}.
 
     see.py PORT          only UDP to this port
 
-Prints "ready" first and ends when its standard input does and the wire is quiet. What a switch has written is what its
-neighbour gets.
+Prints "ready" first and ends when its standard input does and the wire is quiet. What a switch has
+written is what its neighbour gets.
 """
 import json
 import os
@@ -20,7 +21,8 @@ def main(port):
     sock, ending = wire.listen(), False
     print("ready", flush=True)
     while True:
-        ready = select.select([sock] if ending else [sock, sys.stdin], [], [], wire.QUIET_S if ending else None)[0]
+        ready = select.select([sock] if ending else [sock, sys.stdin], [], [],
+                              wire.QUIET_S if ending else None)[0]
         if ending and not ready:
             break
         if sock not in ready:
