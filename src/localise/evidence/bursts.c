@@ -4,35 +4,25 @@
 
 #include "localise/evidence/search.h"
 
-/* Σ events² of a group's rows. */
-static double square_events(const struct pd_evidence_model *model,
-                            const struct pd_localise_group *group)
+/* Σ (losses − expected)² of a group's rows where each packet is lost with this chance. */
+static double square_rests(const struct pd_localise_group *group, double chance)
 {
-    double each = 1 / model->burst, first = 1 - each;
-    return first * first * group->count + 2 * first * each * group->lost +
-           each * each * group->squares;
+    return group->squares - 2 * chance * group->products + chance * chance * group->sent_squares;
 }
 
-/* Σ (events − expected)² of a group's rows where each packet is lost with this chance. */
-static double square_rests(const struct pd_evidence_model *model,
-                           const struct pd_localise_group *group, double chance)
-{
-    double each = 1 / model->burst, first = 1 - each;
-    double both = first * group->sent + each * group->products;
-    return square_events(model, group) - 2 * chance * both + chance * chance * group->sent_squares;
-}
-
-/* Over the rows that lost something, as far as the link with this θ is to blame. */
+/* Over the rows that lost something, as far as the link with this θ is to blame. That a row
+ * suffered is as good as a coin; how many it lost is not. */
 double pd_evidence_row_spread(const struct pd_evidence_search *s, uint32_t link, double theta)
 {
     const struct pd_evidence_side *lossy = &s->lossy;
     double change = theta - s->model->theta[link], top = 0, bottom = 0;
+    double each = 1 / s->model->burst;
     for (uint32_t i = lossy->index.starts[link]; i < lossy->index.starts[link + 1]; i++) {
         uint32_t g = lossy->index.groups[i];
         const struct pd_localise_group *group = &lossy->groups->groups[g];
         double w = lossy->weights[i], x = fmax(lossy->x[g] + w * change, 1e-300);
         double part = w * theta / x;
-        top += part * square_rests(s->model, group, -expm1(-x));
+        top += part * (lossy->ones[g] + each * each * square_rests(group, -expm1(-x)));
         bottom += part * lossy->lost[g];
     }
     return bottom > 0 ? top / bottom : 1;
@@ -48,7 +38,7 @@ static struct periods periods_of(const struct pd_evidence_model *model, uint32_t
     double each = 1 / model->burst, first = 1 - each;
     return (struct periods){
         .len = model->periods[link],
-        .sent = model->passed[link] + model->crossed[link],
+        .sent = model->exposed[link],
         .lost = pd_evidence_events(model, model->hurt[link], model->crossed[link]),
         .squares = first * first * model->squares_hurt[link] +
                    2 * first * each * model->products[link] + each * each * model->squares[link]};
@@ -89,23 +79,30 @@ double pd_evidence_spread_before(const struct pd_evidence_model *all,
 void pd_evidence_fit_burst(struct pd_evidence_search *s)
 {
     struct pd_evidence_model *model = s->model;
+    const struct pd_evidence_side *lossy = &s->lossy;
     double lost = 0, events = 0;
-    for (size_t g = 0; g < model->lossy.len; g++) {
+    for (uint32_t g = 0; g < model->lossy.len; g++) {
         const struct pd_localise_group *group = &model->lossy.groups[g];
-        double x = fmax(s->lossy.x[g], 1e-300), mean = group->sent / group->count * x;
-        double noise = fmin(model->noise * s->lossy.healthy[g] / x, 1);
+        double x = fmax(lossy->x[g], 1e-300), hazard = pd_evidence_hazard(lossy, g, x);
+        double noise = fmin(model->noise * lossy->healthy[g] / x, 1);
         lost += noise * group->lost;
-        events += noise * group->count * mean / -expm1(-mean);
+        events += noise * group->count * hazard / -expm1(-hazard);
     }
     model->burst = events > 0 ? fmax(lost / events, 1) : 1;
 }
 
+/* What losses count for, with bursts of this size. */
 void pd_evidence_count_events(struct pd_evidence_search *s)
 {
     const struct pd_evidence_model *model = s->model;
+    struct pd_evidence_side *lossy = &s->lossy;
     for (size_t g = 0; g < model->lossy.len; g++) {
         const struct pd_localise_group *group = &model->lossy.groups[g];
-        s->lossy.lost[g] = pd_evidence_events(model, group->count, group->lost);
+        bool is_flow = group->len && model->lossy.members[group->first].tag;
+        lossy->many[g] = is_flow ? group->lost / model->burst : group->lost;
+        lossy->ones[g] = is_flow ? group->count * (1 - 1 / model->burst) : 0;
+        lossy->lost[g] = lossy->many[g] + lossy->ones[g];
+        lossy->size[g] = is_flow ? group->sent / group->count : 1;
     }
     for (size_t g = 0; g < model->blind.len; g++) {
         s->blind.lost[g] = model->blind.groups[g].lost;

@@ -10,6 +10,7 @@ static void find_masked(struct pd_evidence_search *s)
     struct pd_evidence_model *model = s->model;
     for (uint32_t l = 0; l < model->network->links_len; l++) {
         model->masked[l] = 0;
+        model->burst_of[l] = 1;
     }
     for (size_t g = 0; g < model->lossy.len; g++) {
         const struct pd_localise_group *group = &model->lossy.groups[g];
@@ -20,6 +21,36 @@ static void find_masked(struct pd_evidence_search *s)
             model->masked[member->id] += due * fmin(member->weight, 1);
         }
     }
+}
+
+static void find_dispersion(struct pd_evidence_search *s)
+{
+    struct pd_evidence_model *model = s->model;
+    double top = 0, bottom = 0;
+    for (uint32_t i = 0; i < s->candidates_len; i++) {
+        uint32_t l = s->candidates[i];
+        double events = pd_evidence_events(model, model->hurt[l], model->crossed[l]);
+        top += events * pd_evidence_period_spread(model, l, 0);
+        bottom += events;
+    }
+    model->dispersion = bottom > 0 ? fmax(top / bottom, 1) : 1;
+}
+
+/* Losses of a fault that come in bursts are more than its rate tells, which is that of bursts as
+ * far as rows tell it: what its rows lost, over what such rows would lose one by one. */
+static double find_burst(const struct pd_evidence_search *s, uint32_t link)
+{
+    const struct pd_evidence_side *lossy = &s->lossy;
+    double lost = 0, expected = 0;
+    for (uint32_t i = lossy->index.starts[link]; i < lossy->index.starts[link + 1]; i++) {
+        uint32_t g = lossy->index.groups[i];
+        const struct pd_localise_group *group = &lossy->groups->groups[g];
+        double x = fmax(lossy->x[g], 1e-300), hazard = pd_evidence_hazard(lossy, g, x);
+        double rate = lossy->weights[i] * s->model->theta[link];
+        lost += group->lost * rate / x;
+        expected += group->count * lossy->size[g] * rate / -expm1(-hazard);
+    }
+    return expected > 0 ? 1 + (fmax(lost / expected, 1) - 1) / s->model->burst : 1;
 }
 
 /* Log odds that a link between switches which is not named drops at least as much as the weakest of
@@ -46,7 +77,7 @@ static double weakest(const struct pd_evidence_model *model)
 static double odds_of_a_miss(const struct pd_evidence_search *s, uint32_t link)
 {
     double least = pd_evidence_model_detects_on(s->model, link);
-    double theta = fmax(s->fit[link], least < 1 ? -log1p(-least) : 0);
+    double theta = fmax(s->fit[link], least < 1 ? s->model->noise - log1p(-least) : 0);
     double lift =
         pd_evidence_value_of(s, link, theta) - pd_evidence_value_of(s, link, s->model->noise);
     return fmin(lift / s->spread[link] + pd_evidence_prior(s), s->gain[link]);
@@ -62,9 +93,11 @@ void pd_evidence_search_conclude(struct pd_evidence_search *s)
     double floor = log(PD_EVIDENCE_MISSES / 100 / (s->candidates_len + 1));
     pd_evidence_look_at_all(s);
     find_masked(s);
+    find_dispersion(s);
     for (uint32_t i = 0; i < s->candidates_len; i++) {
         uint32_t link = s->candidates[i];
         if (model->is_faulty[link]) {
+            model->burst_of[link] = find_burst(s, link);
             right -= log1p(s->doubt[link]);
             continue;
         }

@@ -28,12 +28,17 @@ static void hold(struct pd_evidence_search *s, const struct pd_evidence_model *a
     struct pd_evidence_model *late = s->model;
     late->noise = all->noise;
     late->burst = all->burst;
+    late->linear = all->linear;
+    for (size_t c = 0; c < PD_EVIDENCE_CELLS; c++) {
+        late->cells[c].hazard = all->cells[c].hazard;
+    }
     for (uint32_t l = 0; l < late->network->links_len; l++) {
         late->theta[l] = all->theta[l];
         late->is_faulty[l] = all->is_faulty[l];
     }
     pd_evidence_count_events(s);
     pd_evidence_search_sum(s);
+    pd_evidence_apply_noise(s);
 }
 
 int pd_evidence_model_change(struct pd_evidence_model *late, const struct pd_evidence_model *all,

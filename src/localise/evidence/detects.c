@@ -9,9 +9,10 @@
 /* A link that n packets crossed is named, all else as it is, when it lost so many of them that the
  * odds turn. What it *detects* is the least loss at which so many or more come with a probability
  * of CERTAIN (Chernoff's bound, for any link of the tier): whatever drops more has been named.
- * Losses of links that are named already hide those of others that the same packets cross: they
- * count as noise. The worst link of a tier tells; null where a link of it was crossed by nothing,
- * or only shares are known. */
+ * Whatever else was lost on the way of the same packets hides them: it counts as noise. Losses are
+ * counted as events, of which a large row has fewer than losses where losses come in bursts, and
+ * more of them are needed as these vary over periods. The worst link of a tier tells; null where a
+ * link of it was crossed by nothing, or only shares are known. */
 
 enum { TIERS_MAX = 16, STEPS = 40 };
 
@@ -66,9 +67,9 @@ static double odds(const struct pd_evidence_model *model, double lost, double no
 {
     double prior = -log(model->network->links_len + 1.0);
     double range = fmax(log(1 / model->noise), 1);
-    double width = 0.5 * log(2 * M_PI / lost) - log(range);
+    double width = 0.5 * log(2 * M_PI * model->dispersion / lost) - log(range);
     double all = lost + noise;
-    return all * log(all / noise) - lost + fmin(width, 0) + prior;
+    return (all * log(all / noise) - lost) / model->dispersion + fmin(width, 0) + prior;
 }
 
 /* The least number, over what is expected, at which the odds turn. */
@@ -89,8 +90,8 @@ static double turning_point(const struct pd_evidence_model *model, double noise,
 /* Expected losses of which fewer than `least` come in MISSES of the cases at most. */
 static double expected_for(const struct pd_evidence_model *model, double least)
 {
-    double bound = log(model->network->links_len / PD_EVIDENCE_MISSES), low = least,
-           high = 4 * (least + bound);
+    double bound = model->dispersion * log(model->network->links_len / PD_EVIDENCE_MISSES);
+    double low = least, high = 4 * (least + bound);
     for (int i = 0; i < STEPS; i++) {
         double middle = (low + high) / 2;
         if (middle - least + least * log(least / middle) >= bound) {
@@ -102,15 +103,44 @@ static double expected_for(const struct pd_evidence_model *model, double least)
     return high;
 }
 
-double pd_evidence_model_detects_on(const struct pd_evidence_model *model, uint32_t link)
+/* Events of n packets of which each is lost with probability p, beside no others. By Jensen at
+ * least so many, whatever the sizes of rows are that have this mean. */
+static double events_at(const struct pd_evidence_model *model, double n, double p)
 {
-    double n = model->passed[link] + model->crossed[link];
-    double noise = fmax(n * model->noise, 1e-9) + model->masked[link];
-    if (!(n > 0) || model->noise >= 1 || odds(model, n, noise) <= 0) {
+    double each = 1 / model->burst;
+    double size = model->flow_sent > 0 ? fmax(model->flow_squares / model->flow_sent, 1) : 1;
+    return each * n * p + (1 - each) * n / size * -expm1(-size * p);
+}
+
+/* The loss at which so many events are expected; infinite: none. */
+static double loss_for(const struct pd_evidence_model *model, double n, double events)
+{
+    double low = 0, high = 1;
+    if (events_at(model, n, 1) < events) {
         return INFINITY;
     }
-    double least = turning_point(model, noise, n) + noise;
-    return (expected_for(model, least) - noise) / n;
+    for (int i = 0; i < STEPS; i++) {
+        double middle = (low + high) / 2;
+        if (events_at(model, n, middle) >= events) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    return high;
+}
+
+double pd_evidence_model_detects_on(const struct pd_evidence_model *model, uint32_t link)
+{
+    double n = model->passed[link] + model->crossed[link], most = events_at(model, n, 1);
+    double seen = pd_evidence_events(model, model->hurt[link], model->crossed[link]);
+    double noise = fmax(fmax(n * model->noise, 1e-9) + model->masked[link], seen);
+    noise = model->burst > 1 ? fmax(seen, 1e-9) : noise;
+    if (!(n > 0) || model->noise >= 1 || odds(model, most, noise) <= 0) {
+        return INFINITY;
+    }
+    double least = turning_point(model, noise, most) + noise;
+    return loss_for(model, n, expected_for(model, least) - noise);
 }
 
 static bool is_more(const struct pd_evidence_model *model, uint32_t link, double than)

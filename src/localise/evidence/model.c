@@ -34,6 +34,9 @@ void pd_evidence_model_free(struct pd_evidence_model *model)
         free(model->products);
         free(model->squares);
         free(model->periods);
+        free(model->exposed);
+        free(model->passed_hurt);
+        free(model->burst_of);
     }
     free(model);
 }
@@ -46,12 +49,13 @@ int pd_evidence_model_new(struct pd_localise_network *network, struct pd_evidenc
         return -ENOMEM;
     }
     model->network = network;
-    model->burst = 1;
+    model->burst = model->dispersion = 1;
     double **const arrays[] = {&model->passed,   &model->crossed,      &model->hurt,
                                &model->share,    &model->theta,        &model->odds,
                                &model->masked,   &model->now_sent,     &model->now_lost,
                                &model->now_hurt, &model->squares_hurt, &model->products,
-                               &model->squares,  &model->periods};
+                               &model->squares,  &model->periods,      &model->exposed,
+                               &model->burst_of, &model->passed_hurt};
     bool failed = false;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
         *arrays[i] = calloc(len, sizeof(double));
@@ -192,8 +196,13 @@ static bool is_lost_whole(const struct pd_localise_row *row)
 static int take_lost(struct pd_evidence_model *model, const struct pd_localise_row *row,
                      double sent, double lost, size_t len)
 {
-    double rows = row->row->kind == PD_EVIDENCE_PATH ? lost : 1;
+    double rows = row->row->kind == PD_EVIDENCE_PATH ? lost : 1, links = 0;
     uint32_t number = 0;
+    for (size_t i = 0; i < len; i++) {
+        links += model->members[i].weight;
+    }
+    model->members[0].tag =
+        rows > 1 || row->row->kind == PD_EVIDENCE_PATH ? 0 : pd_evidence_cell(sent, links);
     int err = pd_localise_groups_add(&model->lossy, model->members, len, sent, lost, &number);
     if (!err && rows > 1) {
         struct pd_localise_group *group = &model->lossy.groups[number];
@@ -215,6 +224,39 @@ static int take_lost(struct pd_evidence_model *model, const struct pd_localise_r
     return err;
 }
 
+/* Counted packets are of flows without a row of their own, unless they were counted beside them. */
+static bool is_sum(const struct pd_localise_row *row)
+{
+    uint8_t origin = row->row->ways[0].origin;
+    return row->row->kind == PD_EVIDENCE_PATH && origin != PD_EVIDENCE_FROM_METER &&
+           origin != PD_EVIDENCE_FROM_PROBE;
+}
+
+/* Packets of a row that were not lost. Sums are of flows whose numbers and sizes nobody knows. */
+static void take_passed(struct pd_evidence_model *model, const struct pd_localise_row *row,
+                        double sent, double lost, size_t len)
+{
+    bool is_flow = row->row->kind == PD_EVIDENCE_FLOW;
+    double links = 0;
+    for (size_t i = 0; i < len; i++) {
+        links += model->members[i].weight;
+    }
+    uint32_t cell = is_flow ? pd_evidence_cell(sent, links) : 0;
+    double exposure = pd_evidence_exposure(model, cell, sent);
+    for (size_t i = 0; i < len; i++) {
+        const struct pd_localise_member *member = &model->members[i];
+        model->passed[member->id] += (sent - lost) * member->weight;
+        model->passed_hurt[member->id] += is_flow && lost > 0 ? (sent - lost) * member->weight : 0;
+        model->now_sent[member->id] += is_lost_whole(row) ? 0 : exposure * member->weight;
+    }
+    model->sent += sent;
+    model->flow_sent += is_flow ? sent : 0;
+    model->flow_squares += is_flow ? sent * sent : 0;
+    model->unlisted += is_sum(row) ? (sent - lost) * links : 0;
+    model->cells[cell].clean += lost > 0 ? 0 : 1;
+    model->cells[cell].hurt += lost > 0 ? 1 : 0;
+}
+
 /* Counts of others are hostile: no more was lost than was sent. */
 int pd_evidence_model_take(struct pd_evidence_model *model, const struct pd_localise_row *row)
 {
@@ -224,11 +266,7 @@ int pd_evidence_model_take(struct pd_evidence_model *model, const struct pd_loca
         return take_blind(model, lost, len);
     }
     sent = sent > lost ? sent : lost;
-    for (size_t i = 0; i < len; i++) {
-        const struct pd_localise_member *member = &model->members[i];
-        model->passed[member->id] += (sent - lost) * member->weight;
-        model->now_sent[member->id] += is_lost_whole(row) ? 0 : sent * member->weight;
-    }
+    take_passed(model, row, sent, lost, len);
     return lost > 0 ? take_lost(model, row, sent, lost, spread_evenly(model, row, len)) : 0;
 }
 
@@ -243,6 +281,7 @@ void pd_evidence_model_close(struct pd_evidence_model *model)
             model->products[l] += lost * hurt / sent;
             model->squares_hurt[l] += hurt * hurt / sent;
             model->periods[l]++;
+            model->exposed[l] += sent;
         }
         model->now_sent[l] = model->now_lost[l] = model->now_hurt[l] = 0;
     }
@@ -250,14 +289,23 @@ void pd_evidence_model_close(struct pd_evidence_model *model)
 
 void pd_evidence_model_fade(struct pd_evidence_model *model, double keep)
 {
-    double *const arrays[] = {model->passed,   model->crossed,      model->hurt,   model->squares,
-                              model->products, model->squares_hurt, model->periods};
+    double *const arrays[] = {model->passed,  model->crossed,  model->hurt,
+                              model->squares, model->products, model->squares_hurt,
+                              model->periods, model->exposed,  model->passed_hurt};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
         for (uint32_t l = 0; l < model->network->links_len; l++) {
             arrays[i][l] *= keep;
         }
     }
     model->blind_lost *= keep;
+    for (size_t c = 0; c < PD_EVIDENCE_CELLS; c++) {
+        model->cells[c].clean *= keep;
+        model->cells[c].hurt *= keep;
+    }
+    model->sent *= keep;
+    model->flow_sent *= keep;
+    model->flow_squares *= keep;
+    model->unlisted *= keep;
     model->uneven *= keep;
     model->lost *= keep;
     pd_localise_groups_fade(&model->lossy, keep, LOST_MIN);

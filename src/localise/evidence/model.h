@@ -24,10 +24,14 @@
  * what is named is more probable than not.
  *
  * Losses come in bursts: a full queue hits many packets of a flow, and many flows, at once. So the
- * model counts *events*: the first loss of a row is one, each further one a share 1/b of one, where
- * the size b of a burst is estimated with all the rest: what rows lost beside what they lose in
- * events that come one by one. Where losses are at random b is 1 and losses are events. What comes
- * in bursts over flows or periods still is fewer events than it looks, so that the log likelihood
+ * likelihood of a row is a mean of two (a composite likelihood): 1/b of the one above, by numbers,
+ * and 1 − 1/b of another one that asks only whether the row suffered at all:
+ * log(1 − e^(−X)) if it did and −X if not. b is the mean size of a burst, estimated with all the
+ * rest: what rows lost beside what they lose in events that come one by one. Where losses are at
+ * random b is 1 and numbers count; where a full queue takes fifty packets of a flow at once, these
+ * are one event, and what tells is that many flows suffered, or all large ones (noise.c has X).
+ * In *events* the first loss of a row is one, each further one 1/b of one. What comes in bursts
+ * over flows or periods still is fewer events than it looks, so that the log likelihood
  * counts for less by a dispersion (quasi-likelihood). It is estimated for each link in two ways, of
  * which the greater one counts: by rows, Σ (k − E k)² / Σ k over rows that lost something, and by
  * periods, Pearson's statistic of the link's events over the periods in which it carried something.
@@ -43,16 +47,33 @@
 
 #define PD_EVIDENCE_MISSES 0.001 /* chance of an error where something is said to be certain */
 
+/* Rows of flows that sent about as many packets over as many links, by the powers of two of their
+ * packets: what noise does to such a row is what it did to such rows. Number 0 is none: of counts
+ * of many flows. */
+enum { PD_EVIDENCE_SIZES = 24, PD_EVIDENCE_LENGTHS = 8 };
+enum { PD_EVIDENCE_CELLS = 1 + PD_EVIDENCE_SIZES * PD_EVIDENCE_LENGTHS };
+
+struct pd_evidence_cell {
+    double clean, hurt; /* rows without losses, with some */
+    double hazard;      /* noise: such a row suffers by it with probability 1 − e^(−hazard) */
+};
+
 struct pd_evidence_model {
     struct pd_localise_network *network;
     struct pd_localise_groups lossy, blind; /* members are links with their w */
     double *passed;                         /* by link: packets that crossed it and were not lost */
     /* By link: losses of rows that crossed it, w·k, and these rows, w. */
     double *crossed, *hurt;
+    double *passed_hurt; /* of `passed`, by rows that lost others */
+    struct pd_evidence_cell cells[PD_EVIDENCE_CELLS];
+    double sent;                    /* packets of all rows */
+    double flow_sent, flow_squares; /* of rows of flows, Σ packets and Σ packets² */
+    double unlisted;                /* w·packets of flows without a row, which are in sums */
     /* By link, of the period at hand: packets, losses, rows with losses; of all: Σ rows²/packets,
-     * Σ rows·losses/packets, Σ losses²/packets, and periods with packets. */
+     * Σ rows·losses/packets, Σ losses²/packets, periods with packets, and their packets. A packet
+     * counts here by how many events are expected of it: in a large row each counts for less. */
     double *now_sent, *now_lost, *now_hurt;
-    double *squares_hurt, *products, *squares, *periods;
+    double *squares_hurt, *products, *squares, *periods, *exposed;
     double uneven, lost; /* losses of rows in uneven shares, of all rows */
     bool has_clock;      /* periods are periods */
     double *usual;       /* by link, when there are blind rows: flows that cross it */
@@ -67,8 +88,11 @@ struct pd_evidence_model {
     uint32_t *part_of; /* by link: number + 1 of a switch that is named, which sends into it */
     double *odds;      /* by link: log posterior odds that it is faulty, given the others */
     double *masked;    /* by link: losses of rows that cross it which are due to links named */
+    double *burst_of;  /* by link that is named: losses for each that its rate lets expect */
     double noise;      /* θ0 */
     double burst;      /* b */
+    double dispersion; /* over periods, of all links in the mean */
+    double linear;     /* events of noise for each w·packet, where flows without losses are sums */
     double confidence;
     uint32_t named_len;
     const bool *held; /* by link: named by a verdict that was certain and still stands; or NULL */
@@ -105,6 +129,11 @@ static inline double pd_evidence_events(const struct pd_evidence_model *model, d
 {
     return rows + (lost - rows) / model->burst;
 }
+
+/* noise.c: number of the cell of a row. */
+uint32_t pd_evidence_cell(double sent, double links);
+/* Of a row: what it sent, but in a large row each packet counts by the events expected of it. */
+double pd_evidence_exposure(const struct pd_evidence_model *model, uint32_t cell, double sent);
 
 /* detects.c: the least loss that would have been named on a link; infinite: none. */
 double pd_evidence_model_detects_on(const struct pd_evidence_model *model, uint32_t link);

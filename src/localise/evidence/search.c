@@ -13,7 +13,7 @@
  * when a round changes nothing. A link's gain depends on the rows that it shares with others, so
  * that only links that share rows with one that changed are looked at again. */
 
-enum { ROUNDS_MAX = 32, STEPS_MAX = 40, FITS = 4, NOISE_STEPS = 30 };
+enum { ROUNDS_MAX = 32, STEPS_MAX = 40, FITS = 4 };
 #define CLOSE 1e-5 /* of a θ, relative: its likelihood is exact to 1e-10 */
 
 /* ---- begin and end ---- */
@@ -24,7 +24,12 @@ static void side_done(struct pd_evidence_side *side)
     free(side->weights);
     free(side->x);
     free(side->healthy);
+    free(side->length);
     free(side->lost);
+    free(side->many);
+    free(side->ones);
+    free(side->size);
+    free(side->offset);
 }
 
 static int side_init(const struct pd_localise_groups *groups, uint32_t links_len,
@@ -35,8 +40,14 @@ static int side_init(const struct pd_localise_groups *groups, uint32_t links_len
                                   .weights = calloc(groups->members_len + 1, sizeof *side->weights),
                                   .x = calloc(groups->len + 1, sizeof *side->x),
                                   .healthy = calloc(groups->len + 1, sizeof *side->healthy),
-                                  .lost = calloc(groups->len + 1, sizeof *side->lost)};
-    if (!side->weights || !side->x || !side->healthy || !side->lost ||
+                                  .length = calloc(groups->len + 1, sizeof *side->length),
+                                  .lost = calloc(groups->len + 1, sizeof *side->lost),
+                                  .many = calloc(groups->len + 1, sizeof *side->many),
+                                  .ones = calloc(groups->len + 1, sizeof *side->ones),
+                                  .size = calloc(groups->len + 1, sizeof *side->size),
+                                  .offset = calloc(groups->len + 1, sizeof *side->offset)};
+    if (!side->weights || !side->x || !side->healthy || !side->lost || !side->many || !side->ones ||
+        !side->size || !side->offset || !side->length ||
         pd_localise_index_init(groups, links_len, &side->index)) {
         return -ENOMEM;
     }
@@ -107,11 +118,12 @@ static void sum_side(const struct pd_evidence_model *model, struct pd_evidence_s
 {
     for (size_t g = 0; g < side->groups->len; g++) {
         const struct pd_localise_group *group = &side->groups->groups[g];
-        side->x[g] = side->healthy[g] = 0;
+        side->x[g] = side->healthy[g] = side->length[g] = 0;
         for (uint32_t i = 0; i < group->len; i++) {
             const struct pd_localise_member *member = &side->groups->members[group->first + i];
             side->x[g] += member->weight * model->theta[member->id];
             side->healthy[g] += model->is_faulty[member->id] ? 0 : member->weight;
+            side->length[g] += member->weight;
         }
     }
 }
@@ -122,9 +134,10 @@ void pd_evidence_search_sum(struct pd_evidence_search *s)
     const struct pd_evidence_model *model = s->model;
     sum_side(model, &s->lossy);
     sum_side(model, &s->blind);
-    s->usual_x = s->usual_w = s->healthy_passed = 0;
+    s->usual_x = s->usual_w = s->healthy_passed = s->healthy_hurt = 0;
     for (uint32_t l = 0; l < model->network->links_len; l++) {
         s->healthy_passed += model->is_faulty[l] ? 0 : model->passed[l];
+        s->healthy_hurt += model->is_faulty[l] ? 0 : model->passed_hurt[l];
         if (model->usual) {
             s->usual_x += model->usual[l] * model->theta[l];
             s->usual_w += model->is_faulty[l] ? 0 : model->usual[l];
@@ -159,18 +172,34 @@ struct view {
     double losses_bend, passes_bend; /* how fast each falls */
 };
 
+/* Packets that passed speak against a fault with all their weight in rows without losses, and by
+ * numbers alone in others. */
+static double passes_of(const struct pd_evidence_model *model, uint32_t link)
+{
+    return model->passed[link] - (1 - 1 / model->burst) * model->passed_hurt[link];
+}
+
+/* log(1 − e^(−x)) so often, where θ is in x with this weight. */
+static void add_losses(struct view *view, double times, double w, double x)
+{
+    double e = expm1(fmin(fmax(x, 1e-300), 700));
+    view->losses += times * w / e;
+    view->losses_bend += times * w * w * (1 + 1 / e) / e;
+}
+
 static struct view look(const struct pd_evidence_search *s, uint32_t link, double theta)
 {
     const struct pd_evidence_model *model = s->model;
     const struct pd_evidence_side *lossy = &s->lossy, *blind = &s->blind;
     double change = theta - model->theta[link];
-    struct view view = {.passes = model->passed[link]};
+    struct view view = {.passes = passes_of(model, link)};
     for (uint32_t i = lossy->index.starts[link]; i < lossy->index.starts[link + 1]; i++) {
         uint32_t g = lossy->index.groups[i];
-        double w = lossy->weights[i], k = lossy->lost[g];
-        double e = expm1(fmax(lossy->x[g] + w * change, 1e-300));
-        view.losses += k * w / e;
-        view.losses_bend += k * w * w * (1 + 1 / e) / e;
+        double w = lossy->weights[i], x = lossy->x[g] + w * change;
+        add_losses(&view, lossy->many[g], w, x);
+        if (lossy->ones[g] > 0) {
+            add_losses(&view, lossy->ones[g], w * lossy->size[g], pd_evidence_hazard(lossy, g, x));
+        }
     }
     for (uint32_t i = blind->index.starts[link]; i < blind->index.starts[link + 1]; i++) {
         uint32_t g = blind->index.groups[i];
@@ -192,11 +221,13 @@ double pd_evidence_value_of(const struct pd_evidence_search *s, uint32_t link, d
 {
     const struct pd_evidence_model *model = s->model;
     const struct pd_evidence_side *lossy = &s->lossy, *blind = &s->blind;
-    double change = theta - model->theta[link], value = -model->passed[link] * theta;
+    double change = theta - model->theta[link], value = -passes_of(model, link) * theta;
     for (uint32_t i = lossy->index.starts[link]; i < lossy->index.starts[link + 1]; i++) {
         uint32_t g = lossy->index.groups[i];
         double x = fmax(lossy->x[g] + lossy->weights[i] * change, 1e-300);
-        value += lossy->lost[g] * log(-expm1(-x));
+        value += lossy->many[g] * log(-expm1(-x));
+        value +=
+            lossy->ones[g] > 0 ? lossy->ones[g] * log(-expm1(-pd_evidence_hazard(lossy, g, x))) : 0;
     }
     for (uint32_t i = blind->index.starts[link]; i < blind->index.starts[link + 1]; i++) {
         uint32_t g = blind->index.groups[i];
@@ -410,30 +441,6 @@ static bool name_all(struct pd_evidence_search *s)
 
 /* ---- fitting what is named, and the noise ---- */
 
-/* Expected losses of noise over what crossed healthy links; half a loss more, since what was never
- * seen may still happen. */
-static void fit_noise(struct pd_evidence_search *s)
-{
-    struct pd_evidence_model *model = s->model;
-    if (s->healthy_passed <= 0) {
-        model->noise = 1; /* only shares are known */
-        return;
-    }
-    for (int step = 0; step < NOISE_STEPS; step++) {
-        double slope = 0, before = model->noise;
-        for (size_t g = 0; g < model->lossy.len; g++) {
-            slope += s->lossy.lost[g] * s->lossy.healthy[g] / expm1(fmax(s->lossy.x[g], 1e-300));
-        }
-        model->noise = fmin((before * slope + 0.5) / s->healthy_passed, 1);
-        for (size_t g = 0; g < model->lossy.len; g++) {
-            s->lossy.x[g] += (model->noise - before) * s->lossy.healthy[g];
-        }
-        if (fabs(model->noise - before) <= 1e-6 * before) {
-            break;
-        }
-    }
-}
-
 /* Bursts only get larger from one fit to the next: they are what faults do not explain. */
 static void fit_all(struct pd_evidence_search *s)
 {
@@ -442,7 +449,7 @@ static void fit_all(struct pd_evidence_search *s)
     for (int fit = 0; fit < FITS; fit++) {
         pd_evidence_count_events(s);
         pd_evidence_search_sum(s);
-        fit_noise(s);
+        pd_evidence_fit_noise(s);
         for (uint32_t l = 0; l < model->network->links_len; l++) {
             model->theta[l] = model->is_faulty[l] ? model->theta[l] : model->noise;
         }
@@ -456,6 +463,7 @@ static void fit_all(struct pd_evidence_search *s)
         pd_evidence_fit_burst(s);
     }
     pd_evidence_count_events(s);
+    pd_evidence_apply_noise(s);
 }
 
 /* ---- second thoughts ---- */

@@ -3,6 +3,8 @@
 #ifndef PD_LOCALISE_EVIDENCE_SEARCH_H
 #define PD_LOCALISE_EVIDENCE_SEARCH_H
 
+#include <math.h>
+
 #include "localise/evidence/model.h"
 
 /* Internal to the folder. One thread. */
@@ -16,15 +18,19 @@ struct pd_evidence_side {
     double *weights; /* beside index.groups: the link's w in the group */
     double *x;       /* by group: Σ w θ */
     double *healthy; /* by group: Σ w of healthy links */
+    double *length;  /* by group: Σ w */
     double *lost;    /* by group: events */
+    /* By group of rows with losses: how much numbers count and that they suffered; packets of a
+     * row, and what noise adds to the hazard of one beyond what its packets do. */
+    double *many, *ones, *size, *offset;
 };
 
 struct pd_evidence_search {
     struct pd_evidence_model *model;
     struct pd_evidence_side lossy, blind;
-    double usual_x, usual_w; /* Σ u θ, Σ u of healthy links */
-    double healthy_passed;
-    uint32_t *candidates; /* links with losses, ascending */
+    double usual_x, usual_w;             /* Σ u θ, Σ u of healthy links */
+    double healthy_passed, healthy_hurt; /* the second: of rows that suffered */
+    uint32_t *candidates;                /* links with losses, ascending */
     uint32_t candidates_len;
     double *gain, *fit; /* by link: log odds that it is faulty, and the θ that it would have */
     /* By link: log likelihood ratio, the information in its log θ, and the dispersion, which both
@@ -56,6 +62,12 @@ void pd_evidence_look_at_all(struct pd_evidence_search *s);
 /* ---- bursts.c: events, their size, their dispersion ---- */
 
 void pd_evidence_count_events(struct pd_evidence_search *s);
+/* Of a group: X of a row, where its x is this; at least as much as noise alone makes. */
+static inline double pd_evidence_hazard(const struct pd_evidence_side *lossy, uint32_t group,
+                                        double x)
+{
+    return fmax(lossy->size[group] * x + lossy->offset[group], 1e-300);
+}
 void pd_evidence_fit_burst(struct pd_evidence_search *s);
 /* Over the rows that lost something, as far as the link with this θ is to blame. */
 double pd_evidence_row_spread(const struct pd_evidence_search *s, uint32_t link, double theta);
@@ -64,6 +76,12 @@ double pd_evidence_period_spread(const struct pd_evidence_model *model, uint32_t
 /* The same over the periods before those of `late`, which are among all. */
 double pd_evidence_spread_before(const struct pd_evidence_model *all,
                                  const struct pd_evidence_model *late, uint32_t link);
+
+/* ---- noise.c: what healthy links do ---- */
+
+void pd_evidence_fit_noise(struct pd_evidence_search *s);
+/* The noise of the model becomes that of its groups. */
+void pd_evidence_apply_noise(struct pd_evidence_search *s);
 
 /* ---- switches.c ---- */
 

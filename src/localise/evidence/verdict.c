@@ -39,8 +39,7 @@ static int by_score(const void *a, const void *b)
 static struct pd_verdict_link link_of(const struct pd_evidence_model *model, uint32_t link)
 {
     bool is_counted = model->noise < 1;
-    double events = pd_evidence_events(model, model->hurt[link], model->crossed[link]);
-    double theta = model->theta[link] * (events > 0 ? model->crossed[link] / events : 1);
+    double theta = model->theta[link] * (model->is_faulty[link] ? model->burst_of[link] : 1);
     return (struct pd_verdict_link){.from = model->network->ends[link].from,
                                     .to = model->network->ends[link].to,
                                     .loss = is_counted ? -expm1(-theta) : -1,

@@ -388,6 +388,52 @@ static void flows_without_a_path_keep_doubt(void **state)
     rig_free(rig);
 }
 
+/* Queues take dozens of packets of a flow at once, of large flows more often, wherever it goes:
+ * more than the faulty link does. That all large flows suffer on that link tells it. */
+static void run_bursts(struct rig *rig, double loss)
+{
+    for (rig->flows.len = 0; rig->flows.len < 100;) {
+        uint64_t pkts = (uint64_t[]){20, 200, 1000}[random_below(&rig->random, 3)];
+        struct pd_evidence_row *row = add_flow(&rig->flows, &rig->random, 9, 17, loss, pkts);
+        if (random_below(&rig->random, 4000) < pkts) {
+            uint64_t burst = 1 + random_below(&rig->random, pkts / 10);
+            row->lost += burst;
+            row->pkts = pkts;
+        }
+    }
+    assert_int_equal(observe_flows(rig->localiser, &rig->flows), 0);
+    assert_int_equal(pd_localiser_locate(rig->localiser, &rig->verdict), 0);
+}
+
+static void bursts_of_queues_hide_no_link(void **state)
+{
+    struct rig *rig = rig_new(test_seed());
+    (void)state;
+    for (int period = 0; period < 60; period++) {
+        run_bursts(rig, 0.01);
+        assert_true(!rig->verdict.certain ||
+                    (rig->verdict.links_len == 1 && names(&rig->verdict, 9, 17)));
+    }
+    assert_true(rig->verdict.links_len == 1 && names(&rig->verdict, 9, 17));
+    assert_true(rig->verdict.certain);
+    assert_true(rig->verdict.links[0].loss > 0.005 && rig->verdict.links[0].loss < 0.02);
+    rig_free(rig);
+}
+
+static void bursts_of_queues_are_no_fault(void **state)
+{
+    struct rig *rig = rig_new(test_seed());
+    int named = 0;
+    (void)state;
+    for (int period = 0; period < 60; period++) {
+        run_bursts(rig, 0);
+        assert_false(rig->verdict.certain);
+        named += period >= 10 && rig->verdict.links_len;
+    }
+    assert_true(named <= 2);
+    rig_free(rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -399,6 +445,8 @@ int main(void)
         cmocka_unit_test(what_is_certain_stays),
         cmocka_unit_test(a_slow_host_is_no_faulty_link),
         cmocka_unit_test(a_full_queue_is_no_faulty_link),
+        cmocka_unit_test(bursts_of_queues_hide_no_link),
+        cmocka_unit_test(bursts_of_queues_are_no_fault),
         cmocka_unit_test(sprayed_flows_name_the_link),
         cmocka_unit_test(uneven_shares_keep_doubt),
         cmocka_unit_test(an_unseen_link_keeps_doubt),
