@@ -205,6 +205,15 @@ static void show_switches(struct pd_report *report, const json_t *switches)
     }
 }
 
+static void show_lacks(struct pd_report *report, const json_t *lacks)
+{
+    const json_t *text;
+    size_t i;
+
+    json_array_foreach((json_t *)(uintptr_t)lacks, i, text)
+        pd_app_report_lacks(report, "%s", json_string_value(text));
+}
+
 /* What the localiser has to say of its verdict. */
 static void show_members(struct pd_report *report, const struct pd_localiser *localiser,
                          const struct pd_verdict *verdict)
@@ -219,6 +228,8 @@ static void show_members(struct pd_report *report, const struct pd_localiser *lo
         json_object_set_new(members, "hosts", hosts_of(localiser->config.topology, verdict));
     }
     show_switches(report, json_object_get(members, "switches"));
+    show_lacks(report, json_object_get(members, "lacks"));
+    json_object_del(members, "lacks");
     json_object_foreach(members, name, value)
         pd_app_report_member(report, name, json_incref(value));
     json_decref(members);

@@ -37,6 +37,8 @@ void pd_evidence_model_free(struct pd_evidence_model *model)
         free(model->exposed);
         free(model->passed_hurt);
         free(model->burst_of);
+        free(model->word_of);
+        free(model->is_contradicted);
     }
     free(model);
 }
@@ -65,6 +67,9 @@ int pd_evidence_model_new(struct pd_localise_network *network, struct pd_evidenc
     model->members = calloc(len, sizeof *model->members);
     model->is_faulty = calloc(len, sizeof *model->is_faulty);
     model->part_of = calloc(len, sizeof *model->part_of);
+    model->word_of = calloc(len, sizeof *model->word_of);
+    model->is_contradicted = calloc(len, sizeof *model->is_contradicted);
+    failed |= !model->word_of || !model->is_contradicted;
     if (failed || !model->touched || !model->members || !model->is_faulty || !model->part_of) {
         pd_evidence_model_free(model);
         return -ENOMEM;

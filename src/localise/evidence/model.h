@@ -89,6 +89,10 @@ struct pd_evidence_model {
     double *odds;      /* by link: log posterior odds that it is faulty, given the others */
     double *masked;    /* by link: losses of rows that cross it which are due to links named */
     double *burst_of;  /* by link that is named: losses for each that its rate lets expect */
+    /* By link that is named: ID of the host on whose word it rests, 0: on several; and whether what
+     * the others say makes it more probable that the host is wrong. */
+    uint32_t *word_of;
+    bool *is_contradicted;
     double noise;      /* θ0 */
     double burst;      /* b */
     double dispersion; /* over periods, of all links in the mean */

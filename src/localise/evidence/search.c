@@ -174,7 +174,7 @@ struct view {
 
 /* Packets that passed speak against a fault with all their weight in rows without losses, and by
  * numbers alone in others. */
-static double passes_of(const struct pd_evidence_model *model, uint32_t link)
+double pd_evidence_passes(const struct pd_evidence_model *model, uint32_t link)
 {
     return model->passed[link] - (1 - 1 / model->burst) * model->passed_hurt[link];
 }
@@ -192,7 +192,7 @@ static struct view look(const struct pd_evidence_search *s, uint32_t link, doubl
     const struct pd_evidence_model *model = s->model;
     const struct pd_evidence_side *lossy = &s->lossy, *blind = &s->blind;
     double change = theta - model->theta[link];
-    struct view view = {.passes = passes_of(model, link)};
+    struct view view = {.passes = pd_evidence_passes(model, link)};
     for (uint32_t i = lossy->index.starts[link]; i < lossy->index.starts[link + 1]; i++) {
         uint32_t g = lossy->index.groups[i];
         double w = lossy->weights[i], x = lossy->x[g] + w * change;
@@ -221,7 +221,7 @@ double pd_evidence_value_of(const struct pd_evidence_search *s, uint32_t link, d
 {
     const struct pd_evidence_model *model = s->model;
     const struct pd_evidence_side *lossy = &s->lossy, *blind = &s->blind;
-    double change = theta - model->theta[link], value = -passes_of(model, link) * theta;
+    double change = theta - model->theta[link], value = -pd_evidence_passes(model, link) * theta;
     for (uint32_t i = lossy->index.starts[link]; i < lossy->index.starts[link + 1]; i++) {
         uint32_t g = lossy->index.groups[i];
         double x = fmax(lossy->x[g] + lossy->weights[i] * change, 1e-300);
@@ -553,6 +553,7 @@ int pd_evidence_model_search(struct pd_evidence_model *model)
             }
         }
         err = pd_evidence_name_switches(&s);
+        err = err ? err : pd_evidence_weigh_words(&s);
     }
     if (!err) {
         pd_evidence_search_conclude(&s);

@@ -53,6 +53,8 @@ void pd_evidence_set_theta(struct pd_evidence_search *s, uint32_t link, double t
 double pd_evidence_find_theta(const struct pd_evidence_search *s, uint32_t link, double low);
 /* The log likelihood of a link's rows, without what does not depend on θ. */
 double pd_evidence_value_of(const struct pd_evidence_search *s, uint32_t link, double theta);
+/* Packets that speak against a fault of the link: in rows that lost others, by numbers alone. */
+double pd_evidence_passes(const struct pd_evidence_model *model, uint32_t link);
 double pd_evidence_prior(const struct pd_evidence_search *s);
 /* What a log likelihood ratio is worth whose dispersion so many periods told. */
 double pd_evidence_student(double ratio, double periods);
@@ -82,6 +84,11 @@ double pd_evidence_spread_before(const struct pd_evidence_model *all,
 void pd_evidence_fit_noise(struct pd_evidence_search *s);
 /* The noise of the model becomes that of its groups. */
 void pd_evidence_apply_noise(struct pd_evidence_search *s);
+
+/* ---- word.c: is it the word of one host? ---- */
+
+/* Adds to the doubt of each link that is named that a host made its losses up. 0 or -ENOMEM. */
+int pd_evidence_weigh_words(struct pd_evidence_search *s);
 
 /* ---- switches.c ---- */
 

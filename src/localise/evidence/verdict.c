@@ -256,6 +256,23 @@ static json_t *others_of(const struct pd_evidence_model *model, const struct pd_
     return others;
 }
 
+static json_t *lacks_of(const struct pd_evidence_model *model)
+{
+    json_t *lacks = json_array();
+    for (uint32_t l = 0; l < model->network->links_len; l++) {
+        const struct pd_localise_ends *ends = &model->network->ends[l];
+        if (model->is_faulty[l] && model->word_of[l]) {
+            json_array_append_new(
+                lacks, json_sprintf("losses on %u-%u are the word of host %u alone%s", ends->from,
+                                    ends->to, model->word_of[l],
+                                    model->is_contradicted[l] ? ": what others sent there tells of "
+                                                                "none, so that it may be wrong"
+                                                              : ""));
+        }
+    }
+    return lacks;
+}
+
 void pd_evidence_describe(const struct pd_evidence_model *model, const struct pd_verdict *verdict,
                           json_t *answer)
 {
@@ -280,5 +297,6 @@ void pd_evidence_describe(const struct pd_evidence_model *model, const struct pd
     json_object_set_new(answer, "hosts", t.hosts);
     json_object_set_new(answer, "alternatives", others_of(model, verdict));
     json_object_set_new(answer, "loss", loss_by_link(verdict));
+    json_object_set_new(answer, "lacks", lacks_of(model));
     json_object_set_new(answer, "detects", pd_evidence_model_detects(model));
 }

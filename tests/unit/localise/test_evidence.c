@@ -434,6 +434,36 @@ static void bursts_of_queues_are_no_fault(void **state)
     rig_free(rig);
 }
 
+/* One host says that it lost packets on a link where it lost none: named or not, it is never
+ * certain, and its name is told. */
+static void the_word_of_one_host_is_not_enough(void **state)
+{
+    struct rig *rig = rig_new(test_seed());
+    bool is_told = false;
+    (void)state;
+    for (int period = 0; period < 50; period++) {
+        for (rig->flows.len = 0; rig->flows.len < 150;) {
+            struct pd_evidence_row *row = add_flow(&rig->flows, &rig->random, 0, 0, 0, 300);
+            struct pd_addr liar = host_addr(5);
+            bool crosses = pd_path_crosses(&rig->flows.paths[rig->flows.len - 1],
+                                           (struct pd_link_match){11, 17});
+            row->lost = crosses && !memcmp(&row->flow.src, &liar, sizeof liar) ? 15 : 0;
+        }
+        assert_int_equal(observe_flows(rig->localiser, &rig->flows), 0);
+        assert_int_equal(pd_localiser_locate(rig->localiser, &rig->verdict), 0);
+        assert_false(rig->verdict.certain);
+    }
+    json_t *answer = pd_localiser_answer(rig->localiser, 0), *text;
+    char name[32];
+    size_t i;
+    snprintf(name, sizeof name, "host %u ", (unsigned)rig->topology->hosts[5].id);
+    json_array_foreach(json_object_get(answer, "lacks"), i, text) is_told |=
+        strstr(json_string_value(text), name) != NULL;
+    assert_true(is_told || !rig->verdict.links_len);
+    json_decref(answer);
+    rig_free(rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -447,6 +477,7 @@ int main(void)
         cmocka_unit_test(a_full_queue_is_no_faulty_link),
         cmocka_unit_test(bursts_of_queues_hide_no_link),
         cmocka_unit_test(bursts_of_queues_are_no_fault),
+        cmocka_unit_test(the_word_of_one_host_is_not_enough),
         cmocka_unit_test(sprayed_flows_name_the_link),
         cmocka_unit_test(uneven_shares_keep_doubt),
         cmocka_unit_test(an_unseen_link_keeps_doubt),
