@@ -88,10 +88,6 @@ int pd_alarm_parameters_read(struct pd_call *call, bool takes_limit,
             return pd_fail(&problem->error, -PD_E_VALUE, "%s: given twice", problem->parameter);
         }
         seen |= bit;
-        if (seen & NEWEST && seen & (SINCE | LIMIT)) {
-            return pd_fail(&problem->error, -PD_E_VALUE,
-                           "newest: neither since nor limit can be given beside it");
-        }
         err = take(parameters, bit, value, &problem->error);
         if (err) {
             return err;

@@ -264,7 +264,11 @@ int pd_alarms_list(struct pd_controller *controller, struct pd_call *call, struc
     }
     write_text(&listing, "{\"alarms\":[", 11);
     if (wanted.newest) {
-        err = pd_alarm_store_newest(controller->alarms, reason, wanted.newest, &wanted.since);
+        size_t n = wanted.newest < wanted.limit ? wanted.newest : wanted.limit;
+        uint64_t since = 0;
+
+        err = pd_alarm_store_newest(controller->alarms, reason, n, &since);
+        wanted.since = since > wanted.since ? since : wanted.since;
     }
     if (!err) {
         err = pd_alarm_store_read(controller->alarms, wanted.since, reason, wanted.limit,

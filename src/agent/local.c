@@ -178,7 +178,7 @@ int pd_agent_local_scan(struct pd_agent *agent, const struct pd_question_scan *s
     err = visit_snapshot(snapshot, scan, visit, visitor, ret_complete);
     pd_agent_snapshot_free(snapshot);
     if (err == -PD_E_VALUE && scan->filter->since) {
-        return pd_fail(error, err, "since: this store gave no such token: \"%.64s\"",
+        return pd_fail(error, -PD_E_CONFLICT, "since: this store gave no such token: \"%.64s\"",
                        scan->filter->since);
     }
     return err ? pd_fail(error, err, "the records cannot be read: %s", pd_error_text(err)) : 0;

@@ -141,7 +141,7 @@ static int put_plan(void *daemon, struct pd_call *call, struct pd_answer *answer
     int err = given ? 0 : pd_fail(&problem->error, -ENOMEM, "no memory for the plan");
 
     if (!err && !agent->digests) {
-        err = pd_fail(&problem->error, -PD_E_UNSUPPORTED,
+        err = pd_fail(&problem->error, -PD_E_CONFLICT,
                       "not supported here: the codec of this host's topology is not pint alone");
     }
     if (!err) {

@@ -310,7 +310,7 @@ static int trace_flow(void *daemon, struct pd_call *call, struct pd_answer *answ
     json_t *document;
 
     if (!agent->tracer) {
-        return pd_fail(&problem->error, -PD_E_UNSUPPORTED,
+        return pd_fail(&problem->error, -PD_E_CONFLICT,
                        "not supported here: this agent does not trace (%s)", own.state);
     }
     int err = find_flow(agent, call->body, &flow, &problem->error);

@@ -23,6 +23,7 @@
     X(PD_E_NOT_FOUND, 404, "no such thing")                                 \
     X(PD_E_METHOD, 405, "method not allowed")                               \
     X(PD_E_NOT_ACCEPTABLE, 406, "no form that would be accepted")           \
+    X(PD_E_CONFLICT, 409, "does not fit what is here")                      \
     X(PD_E_TOO_LARGE, 413, "too large")                                     \
     X(PD_E_URI_TOO_LONG, 414, "request target too long")                    \
     X(PD_E_MISDIRECTED, 421, "not a name of this server")                   \

@@ -2,8 +2,11 @@
 /* Members of JSON objects that others sent: each is checked before it is believed. */
 #include "query/members.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "query/query.h"
 #include "json/cursor.h"
 
 #define ROW_NUMBER_MAX ((UINT64_C(1) << 53) - 1)
@@ -135,4 +138,20 @@ json_t *pd_query_flow_row_json(const struct pd_flow_id *flow)
     return json_pack("[s, s, i, i, i]", pd_addr_format(&flow->src, flow->ip_version, src),
                      pd_addr_format(&flow->dst, flow->ip_version, dst), flow->src_port,
                      flow->dst_port, flow->protocol);
+}
+
+int pd_query_json_number(const json_t *value, uint64_t most, uint64_t *ret_number)
+{
+    const char *text = json_string_value(value);
+    char room[24];
+    double real = json_real_value(value);
+
+    if (json_is_integer(value)) {
+        snprintf(room, sizeof room, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        text = room;
+    } else if (json_is_real(value) && real >= 0 && real <= 9e15 && real == floor(real)) {
+        snprintf(room, sizeof room, "%.0f", real);
+        text = room;
+    }
+    return text ? pd_query_number(text, most, ret_number) : -PD_E_VALUE;
 }

@@ -43,4 +43,8 @@ int pd_query_path_read(const json_t *array, const char *member, struct pd_path *
                        struct pd_error *error);
 json_t *pd_query_path_json(const struct pd_path *path); /* NULL without memory */
 
+/* A parameter that is a whole number up to `most`, as JSON (2300 and 2300.0 are one number) or as
+ * its digits. -PD_E_VALUE. */
+int pd_query_json_number(const json_t *value, uint64_t most, uint64_t *ret_number);
+
 #endif

@@ -33,18 +33,6 @@ uint32_t pd_query_path_sums_hash(const struct pd_flow_id *flow)
 
 /* ---- parameters ---- */
 
-static int read_number(const json_t *value, uint64_t most, uint64_t *ret_number)
-{
-    const char *text = json_string_value(value);
-    char room[24];
-
-    if (json_is_integer(value)) {
-        snprintf(room, sizeof room, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-        text = room;
-    }
-    return text ? pd_query_number(text, most, ret_number) : -PD_E_VALUE;
-}
-
 static bool are_hashes(const char *text, size_t len)
 {
     if (len % HEX_LEN || strspn(text, "0123456789abcdef") != len) {
@@ -89,7 +77,7 @@ static int read_one(const char *name, const json_t *value, struct args *args,
     if (!strcmp(name, "from_us") || !strcmp(name, "to_us")) {
         uint64_t *time_us = *name == 'f' ? &args->from_us : &args->to_us;
 
-        return read_number(value, PD_TIB_SUM_MAX, time_us)
+        return pd_query_json_number(value, PD_TIB_SUM_MAX, time_us)
                    ? pd_fail(error, -PD_E_VALUE, "%s: expected microseconds since the epoch", name)
                    : 0;
     }
@@ -107,7 +95,7 @@ static int read_one(const char *name, const json_t *value, struct args *args,
                    : 0;
     }
     if (!strcmp(name, "below")) {
-        return read_number(value, UINT64_C(1) << 32, &args->below)
+        return pd_query_json_number(value, UINT64_C(1) << 32, &args->below)
                    ? pd_fail(error, -PD_E_VALUE, "below: expected a number from 0 to 4294967296")
                    : 0;
     }
@@ -135,7 +123,7 @@ static int read_args(const struct pd_question *question, const json_t *json, voi
         }
     }
     if (args.from_us > args.to_us) {
-        return pd_fail(error, -PD_E_VALUE, "from_us: is behind to_us");
+        return pd_fail(error, -PD_E_CONFLICT, "from_us: is behind to_us");
     }
     memcpy(ret_asked, &args, sizeof args);
     return 0;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +28,9 @@ static const char *text_of(const json_t *value, char room[TEXT_BYTES])
         snprintf(room, TEXT_BYTES, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
     } else if (json_is_real(value) && json_real_value(value) >= 0 &&
                json_real_value(value) < 1e15) {
-        snprintf(room, TEXT_BYTES, "%.6f", json_real_value(value));
+        double real = json_real_value(value);
+
+        snprintf(room, TEXT_BYTES, "%.*f", real == floor(real) ? 0 : 6, real);
     } else {
         return NULL;
     }

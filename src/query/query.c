@@ -67,6 +67,8 @@ static const char *set_link(struct pd_query *query, const char *value)
     return "two switch IDs, as in 9-17; either may be *";
 }
 
+static const char one_family[] = "an address of the same family as the other one";
+
 /* The address fixes the family of the flow: both addresses have to be of one. */
 static const char *set_ip(struct pd_query *query, const char *value, unsigned field)
 {
@@ -80,7 +82,7 @@ static const char *set_ip(struct pd_query *query, const char *value, unsigned fi
         return "an IPv4 or IPv6 address, or *";
     }
     if (match->id.ip_version && match->id.ip_version != version) {
-        return "an address of the same family as the other one";
+        return one_family;
     }
     *(field == PD_FLOW_SRC_IP ? &match->id.src : &match->id.dst) = addr;
     match->id.ip_version = version;
@@ -282,7 +284,8 @@ int pd_query_set(struct pd_query *query, const char *name, const char *value,
 
     const char *expected = set_param(query, (enum pd_query_param_id)id, value);
     if (expected) {
-        return pd_fail(error, -PD_E_VALUE, "%s: expected %s, not \"%.64s\"", name, expected, value);
+        return pd_fail(error, expected == one_family ? -PD_E_CONFLICT : -PD_E_VALUE,
+                       "%s: expected %s, not \"%.64s\"", name, expected, value);
     }
     query->given |= 1U << id;
     return 0;

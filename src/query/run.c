@@ -23,7 +23,8 @@ int pd_query_run_fail(const struct pd_query *query, int err, struct pd_error *er
                        name, (unsigned long long)(query->memory_bytes >> 20));
     }
     if (err == -PD_E_VALUE && *query->since) {
-        return pd_fail(error, err, "since: this store gave no such token: \"%.64s\"", query->since);
+        return pd_fail(error, -PD_E_CONFLICT, "since: this store gave no such token: \"%.64s\"",
+                       query->since);
     }
     return pd_fail(error, err, "%s: %s", name, pd_error_text(err));
 }
@@ -173,7 +174,7 @@ int pd_query_run_as(const struct pd_query *query, enum pd_query_form form,
     pd_query_answer_begin(&run->answer, query, form, &run->budget, sink);
     int err = answer(run, ret_complete);
     if (err && !run->answer.out.error) { /* else the sink knows why it stopped */
-        pd_query_run_fail(query, err, error);
+        err = pd_query_run_fail(query, err, error);
     }
     pd_query_answer_done(&run->answer);
     run_free(run);

@@ -20,8 +20,7 @@ static int read_args(const struct pd_question *entry, const json_t *args, void *
 {
     struct pd_poor_question question = {.threshold = 1, .has_from = true};
     const json_t *from = json_object_get(args, "from_us");
-    char room[24];
-    const char *text = json_string_value(from), *name;
+    const char *name;
     json_t *value;
 
     (void)entry;
@@ -36,11 +35,7 @@ static int read_args(const struct pd_question *entry, const json_t *args, void *
             return -PD_E_UNKNOWN_KEY;
         }
     }
-    if (json_is_integer(from)) {
-        snprintf(room, sizeof room, "%" JSON_INTEGER_FORMAT, json_integer_value(from));
-        text = room;
-    }
-    if (from && (!text || pd_query_number(text, PD_TIB_SUM_MAX, &question.from_us))) {
+    if (from && pd_query_json_number(from, PD_TIB_SUM_MAX, &question.from_us)) {
         return pd_fail(error, -PD_E_VALUE, "from_us: expected microseconds since the epoch");
     }
     memcpy(ret_asked, &question, sizeof question);

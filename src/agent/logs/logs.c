@@ -143,7 +143,7 @@ static int add(struct pd_packet_logs *logs, struct pd_packet_request *request,
         return pd_fail(error, -PD_E_UNSUPPORTED, "not supported here: there is no topology");
     }
     if (request->id && find(logs, request->id) >= 0) {
-        return pd_fail(error, -PD_E_VALUE, "id: there is a log with this one already");
+        return pd_fail(error, -PD_E_CONFLICT, "id: there is a log with this one already");
     }
     at = make_room(logs);
     if (at < 0) {

@@ -341,7 +341,7 @@ static void test_list_is_bounded(void **state)
     (void)state;
     assert_int_equal(try_add("{\"id\":77}", &ids[0]), 0);
     assert_int_equal(ids[0], 77);
-    assert_int_equal(try_add("{\"id\":77}", &id), -PD_E_VALUE);
+    assert_int_equal(try_add("{\"id\":77}", &id), -PD_E_CONFLICT);
     for (int i = 1; i < PD_PACKET_LOGS_MAX; i++) {
         ids[i] = add(i == 1 ? "{\"max_packets\":1}" : "{}");
     }

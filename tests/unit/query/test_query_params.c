@@ -225,7 +225,7 @@ static void addresses_are_of_one_family(void **state)
     (void)state;
     pd_query_init(&query, PD_QUERY_GET_FLOWS);
     set(&query, "src_ip", "10.1.1.2");
-    assert_int_equal(pd_query_set(&query, "dst_ip", "fd00::2", &error), -PD_E_VALUE);
+    assert_int_equal(pd_query_set(&query, "dst_ip", "fd00::2", &error), -PD_E_CONFLICT);
     assert_non_null(strstr(error.text, "dst_ip"));
     assert_int_equal(query.filter.flow.id.ip_version, 4);
 }

@@ -390,7 +390,7 @@ static void failures_write_nothing(void **state)
     store.code = 0;
     assert_int_equal(pd_query_set(&query, "since", "t-2", NULL), 0);
     assert_int_equal(pd_query_run(&query, &store.head, NULL, 0, &sink, &complete, &error),
-                     -PD_E_VALUE);
+                     -PD_E_CONFLICT);
     assert_memory_equal(error.text, "since:", 6);
     *query.since = '\0';
     query.memory_bytes = 1000;
