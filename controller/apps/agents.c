@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "controller/apps/private.h"
 
 #define ANSWER_MAX_BYTES (UINT64_C(4) << 20) /* of one agent */
@@ -27,15 +28,8 @@ static int take(void *context, size_t i, const char *bytes, size_t len)
 {
     struct reply *reply = &((struct round *)context)->replies[i];
 
-    if (reply->len + len > reply->room) {
-        const size_t room = 2 * (reply->len + len);
-        char *grown = realloc(reply->bytes, room);
-
-        if (!grown) {
-            return -ENOMEM;
-        }
-        reply->bytes = grown;
-        reply->room = room;
+    if (PD_GROW(reply->bytes, reply->room, reply->len + len)) {
+        return -ENOMEM;
     }
     memcpy(reply->bytes + reply->len, bytes, len);
     reply->len += len;

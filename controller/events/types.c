@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 const struct pd_event_type pd_event_host = {.name = "host"};
 const struct pd_event_type pd_event_switch = {.name = "switch"};
 const struct pd_event_type pd_event_verdict = {.name = "verdict"};
@@ -22,22 +24,7 @@ _Static_assert(sizeof pd_event_types / sizeof(void *) <= PD_EVENT_TYPES_MAX + 1,
 
 static int reserve(struct pd_event_out *out, size_t more)
 {
-    size_t size = out->size ? out->size : 4096;
-    char *bytes;
-
-    while (size < out->len + more) {
-        size *= 2;
-    }
-    if (size == out->size) {
-        return 0;
-    }
-    bytes = realloc(out->bytes, size);
-    if (!bytes) {
-        return -ENOMEM;
-    }
-    out->bytes = bytes;
-    out->size = size;
-    return 0;
+    return PD_GROW(out->bytes, out->size, out->len + more);
 }
 
 int pd_event_put(struct pd_event_out *out, const char *type, uint64_t id, const char *json,

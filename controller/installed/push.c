@@ -70,15 +70,8 @@ static int take(void *context, size_t i, const char *bytes, size_t len)
     if (strcmp(push->method, "GET") != 0) {
         return 0;
     }
-    if (item->answer_len + len > item->answer_size) {
-        size_t size = 2 * (item->answer_len + len);
-        char *grown = realloc(item->answer, size);
-
-        if (!grown) {
-            return -ENOMEM;
-        }
-        item->answer = grown;
-        item->answer_size = size;
+    if (PD_GROW(item->answer, item->answer_size, item->answer_len + len)) {
+        return -ENOMEM;
     }
     memcpy(item->answer + item->answer_len, bytes, len);
     item->answer_len += len;

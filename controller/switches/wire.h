@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 /* Names and section numbers are those of "OpenFlow Switch Specification 1.3.5". All numbers are
  * big-endian. Reading goes through a bounded cursor that turns `failed` at the first byte too many
  * and gives zeros from then on.
@@ -111,18 +113,8 @@ struct of_buffer {
 
 static inline uint8_t *of_write(struct of_buffer *buffer, size_t bytes)
 {
-    size_t room = buffer->room ? buffer->room : 256;
-    while (room - buffer->bytes < bytes) {
-        room *= 2;
-    }
-    if (!buffer->error && room != buffer->room) {
-        uint8_t *data = realloc(buffer->data, room);
-        if (data) {
-            buffer->data = data;
-            buffer->room = room;
-        } else {
-            buffer->error = -ENOMEM;
-        }
+    if (!buffer->error) {
+        buffer->error = PD_GROW(buffer->data, buffer->room, buffer->bytes + bytes);
     }
     if (buffer->error) {
         return NULL;

@@ -9,6 +9,7 @@
 
 #include "apps/join_look.h"
 #include "apps/rows.h"
+#include "base/grow.h"
 #include "evidence/file.h"
 #include "query/members.h"
 #include "query/path_sums.h"
@@ -109,17 +110,7 @@ static int ask_receivers(struct look *look, struct pd_error *error)
 
 static int reserve_nodes(struct look *look)
 {
-    if (look->nodes_room - look->nodes_len >= PD_PATH_MAX) {
-        return 0;
-    }
-    size_t room = 2 * look->nodes_room + PD_PATH_MAX;
-    uint32_t *nodes = realloc(look->nodes, room * sizeof *nodes);
-    if (!nodes) {
-        return -ENOMEM;
-    }
-    look->nodes = nodes;
-    look->nodes_room = room;
-    return 0;
+    return PD_GROW(look->nodes, look->nodes_room, look->nodes_len + PD_PATH_MAX);
 }
 
 /* Pointers into `nodes` are set when that grows no more: a way remembers where its own begin. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "cli/cli.h"
 #include "cli/json.h"
 #include "evidence/file.h"
@@ -187,15 +188,11 @@ static struct pd_evidence_row *copy_row(const struct pd_evidence_row *row)
 
 static int keep(struct judging *judging, const struct pd_evidence_row *row)
 {
-    if (judging->rows_len == judging->rows_room) {
-        size_t room = judging->rows_room ? 2 * judging->rows_room : 1024;
-        struct pd_evidence_row **rows =
-            room > CAUSES_MAX ? NULL : realloc(judging->rows, room * sizeof(void *));
-        if (!rows) {
-            return room > CAUSES_MAX ? -PD_E_FULL : -ENOMEM;
-        }
-        judging->rows = rows;
-        judging->rows_room = room;
+    if (judging->rows_len == CAUSES_MAX) {
+        return -PD_E_FULL;
+    }
+    if (PD_GROW(judging->rows, judging->rows_room, judging->rows_len + 1)) {
+        return -ENOMEM;
     }
     judging->rows[judging->rows_len] = copy_row(row);
     return judging->rows[judging->rows_len++] ? 0 : -ENOMEM;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "cli/cli.h"
 #include "cli/pint_decode.h"
 #include "codec/pint/encode.h"
@@ -27,13 +28,11 @@ struct settings {
 
 static int grow(struct pd_cli_pint_decoder *decoder)
 {
-    const uint32_t room = decoder->flows_room ? 2 * decoder->flows_room : 256;
-    struct pd_cli_pint_flow **flows = realloc(decoder->flows, room * sizeof(void *));
-    uint32_t *table = calloc((size_t)room * 2, sizeof *table);
+    uint32_t room = decoder->flows_room;
+    int err = PD_GROW(decoder->flows, room, room ? (size_t)room + 1 : 256);
+    uint32_t *table = err ? NULL : calloc((size_t)room * 2, sizeof *table);
 
-    decoder->flows = flows ? flows : decoder->flows;
-    if (!flows || !table) {
-        free(table);
+    if (!table) {
         return -ENOMEM;
     }
     free(decoder->table);
@@ -41,7 +40,7 @@ static int grow(struct pd_cli_pint_decoder *decoder)
     decoder->table_mask = 2 * room - 1;
     decoder->flows_room = room;
     for (uint32_t f = 0; f < decoder->flows_len; f++) {
-        uint64_t at = pd_flow_id_hash(&flows[f]->id);
+        uint64_t at = pd_flow_id_hash(&decoder->flows[f]->id);
         while (table[at & decoder->table_mask]) {
             at++;
         }

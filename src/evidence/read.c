@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "evidence/file.h"
 #include "json/cursor.h"
 
@@ -49,16 +50,12 @@ static int no_memory(const struct reading *r)
 
 static bool reserve(void **array, size_t len, size_t *room, size_t item_bytes)
 {
-    if (len < *room) {
-        return true;
-    }
-    size_t grown_room = *room ? 2 * *room : 256;
-    void *grown = realloc(*array, grown_room * item_bytes);
+    void *grown = len < *room ? *array : pd_grow(*array, room, len + 1, item_bytes, SIZE_MAX);
+
     if (!grown) {
         return false;
     }
     *array = grown;
-    *room = grown_room;
     return true;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "http/text.h"
 
 void pd_http_answer_init(struct pd_answer *answer)
@@ -163,22 +164,7 @@ static int spill(struct pd_answer *answer)
 
 static int grow(struct pd_answer *answer, size_t wanted)
 {
-    size_t size = answer->size ? answer->size : 4096;
-    char *bytes;
-
-    while (size < wanted) {
-        size *= 2;
-    }
-    if (size == answer->size) {
-        return 0;
-    }
-    bytes = realloc(answer->bytes, size);
-    if (!bytes) {
-        return -ENOMEM;
-    }
-    answer->bytes = bytes;
-    answer->size = size;
-    return 0;
+    return PD_GROW(answer->bytes, answer->size, wanted < 4096 ? 4096 : wanted);
 }
 
 int pd_http_answer_write(void *context, const char *bytes, size_t len)

@@ -62,13 +62,8 @@ static uint32_t count_next(const struct walk *walk, uint32_t at)
 
 static int keep_hop(struct pd_localise_gap *gap, uint32_t *room, struct pd_localise_hop hop)
 {
-    if (gap->hops_len == *room) {
-        *room = *room ? 2 * *room : 16;
-        struct pd_localise_hop *hops = realloc(gap->hops, *room * sizeof *hops);
-        if (!hops) {
-            return -ENOMEM;
-        }
-        gap->hops = hops;
+    if (PD_GROW(gap->hops, *room, gap->hops_len + 1)) {
+        return -ENOMEM;
     }
     gap->hops[gap->hops_len++] = hop;
     return 0;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/hash.h"
 #include "localise/localise.h"
 
@@ -52,15 +53,13 @@ static void fill_slots(struct pd_localise_groups *groups)
 
 static int grow(struct pd_localise_groups *groups)
 {
-    size_t room = groups->room ? 2 * groups->room : 256;
+    size_t room = groups->room;
     if (groups->len >= PD_LOCALISE_SIGNATURES_MAX) {
         return -PD_E_FULL;
     }
-    struct pd_localise_group *grown = realloc(groups->groups, room * sizeof *grown);
-    if (!grown) {
+    if (PD_GROW(groups->groups, room, room ? room + 1 : 256)) {
         return -ENOMEM;
     }
-    groups->groups = grown;
     uint32_t *slots = calloc(2 * room, sizeof *slots);
     if (!slots) {
         return -ENOMEM;
@@ -75,20 +74,10 @@ static int grow(struct pd_localise_groups *groups)
 
 static int reserve_members(struct pd_localise_groups *groups, size_t len)
 {
-    if (groups->members_len + len <= groups->members_room) {
-        return 0;
-    }
-    size_t room = 2 * (groups->members_len + len);
-    if (room > UINT32_MAX) {
+    if (groups->members_len + len > UINT32_MAX / 2) {
         return -PD_E_FULL;
     }
-    struct pd_localise_member *members = realloc(groups->members, room * sizeof *members);
-    if (!members) {
-        return -ENOMEM;
-    }
-    groups->members = members;
-    groups->members_room = room;
-    return 0;
+    return PD_GROW(groups->members, groups->members_room, groups->members_len + len);
 }
 
 int pd_localise_groups_add(struct pd_localise_groups *groups,

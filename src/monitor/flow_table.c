@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 #define NONE               UINT32_MAX
 #define FIRST_ROOM         64u
 #define UNKNOWN            UINT32_MAX
@@ -134,21 +136,14 @@ static void drop(struct pd_flow_table *table, uint32_t at)
 
 static int grow(struct pd_flow_table *table)
 {
-    uint32_t room = table->room ? table->room * 2 : FIRST_ROOM;
-    struct pd_flow_entry *entries = realloc(table->entries, room * sizeof *entries);
-    uint32_t *heads;
+    uint32_t room = table->room, heads_room = table->room;
 
-    if (!entries) {
+    if (PD_GROW(table->entries, room, room ? (size_t)room + 1 : FIRST_ROOM) ||
+        PD_GROW(table->heads, heads_room, room)) {
         return -ENOMEM;
     }
-    table->entries = entries;
-    heads = realloc(table->heads, room * sizeof *heads);
-    if (!heads) {
-        return -ENOMEM;
-    }
-    table->heads = heads;
     table->room = room;
-    memset(heads, 0xff, room * sizeof *heads);
+    memset(table->heads, 0xff, room * sizeof *table->heads);
     for (uint32_t i = 0; i < table->used; i++) {
         if (table->entries[i].list != FREE) {
             chain_in(table, i);

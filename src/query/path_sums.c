@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/hash.h"
 #include "query/distinct.h"
 #include "query/document.h"
@@ -232,15 +233,8 @@ static int add_row(struct work *work, const struct row *row)
         work->left_out++;
         return 0;
     }
-    if (work->rows_len == work->rows_room) {
-        size_t room = work->rows_room ? 2 * work->rows_room : 256;
-        struct row *rows = realloc(work->rows, room * sizeof *rows);
-
-        if (!rows) {
-            return -ENOMEM;
-        }
-        work->rows = rows;
-        work->rows_room = room;
+    if (PD_GROW(work->rows, work->rows_room, work->rows_len + 1)) {
+        return -ENOMEM;
     }
     work->rows[work->rows_len++] = *row;
     return 0;

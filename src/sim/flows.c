@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 enum { SPRAY_ROUTES_MAX = 16, SPRAY_TRIES = 64, TCP = 6 };
 
 int pd_sim_flows_init(struct pd_sim_flows *flows, const struct pd_sim_scenario *scenario,
@@ -41,22 +43,11 @@ void pd_sim_flows_done(struct pd_sim_flows *flows)
 
 static int grow(struct pd_sim_flows *flows)
 {
-    uint32_t room = flows->table_room ? flows->table_room * 2 : 1024;
-    struct pd_sim_flow *table = realloc(flows->table, room * sizeof *table);
-    if (!table) {
+    uint32_t room = flows->table_room, order_room = room, unused_room = room;
+    if (PD_GROW(flows->table, room, room ? (size_t)room + 1 : 1024) ||
+        PD_GROW(flows->order, order_room, room) || PD_GROW(flows->unused, unused_room, room)) {
         return -ENOMEM;
     }
-    flows->table = table;
-    uint32_t *order = realloc(flows->order, room * sizeof *order);
-    if (!order) {
-        return -ENOMEM;
-    }
-    flows->order = order;
-    uint32_t *unused = realloc(flows->unused, room * sizeof *unused);
-    if (!unused) {
-        return -ENOMEM;
-    }
-    flows->unused = unused;
     flows->table_room = room;
     return 0;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "sim/levels.h"
 #include "sim/tcp.h"
 
@@ -92,17 +93,15 @@ static struct flow_state *state_of(const struct pd_sim_flow *flow)
 
 static int grow(struct level *level)
 {
-    uint32_t len = level->packets_len ? level->packets_len * 2 : 4096;
-    struct packet *packets =
-        len > UINT32_MAX / 4 ? NULL : realloc(level->packets, len * sizeof *packets);
-    if (!packets) {
+    uint32_t len = level->packets_len;
+    if (len > UINT32_MAX / 8 || PD_GROW(level->packets, len, len ? (size_t)len + 1 : 4096)) {
         return -ENOMEM;
     }
+    struct packet *packets = level->packets;
     for (uint32_t i = level->packets_len; i < len; i++) {
         packets[i].next = i + 1 < len ? i + 1 : level->unused;
     }
     level->unused = level->packets_len;
-    level->packets = packets;
     level->packets_len = len;
     return 0;
 }

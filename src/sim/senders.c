@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "apps/rows.h"
+#include "base/grow.h"
 #include "sim/flows.h"
 
 enum { ROOM_FIRST = 1024, ALARM_DETAIL = 160 };
@@ -16,15 +17,8 @@ enum { ROOM_FIRST = 1024, ALARM_DETAIL = 160 };
 
 static int ring_grow(struct pd_sender_ring *ring)
 {
-    uint32_t room = ring->room ? ring->room * 2 : ROOM_FIRST;
-    struct pd_sender_entry *grown = realloc(ring->entries, room * sizeof *grown);
-
-    if (!grown) {
-        return -ENOMEM;
-    }
-    ring->entries = grown; /* a ring that grows has not turned yet: first is 0 */
-    ring->room = room;
-    return 0;
+    /* a ring that grows has not turned yet: first is 0 */
+    return PD_GROW(ring->entries, ring->room, ring->room ? (size_t)ring->room + 1 : ROOM_FIRST);
 }
 
 static const struct pd_sender_entry *ring_at(const struct pd_sender_ring *ring, uint32_t i)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "sim/epoch.h"
 #include "sim/levels.h"
 #include "sim/probes.h"
@@ -78,13 +79,8 @@ static int reserve(struct run *run, size_t more)
         run->senders = senders;
         run->rows_room = 2 * rows_len;
     }
-    if (ways_len > run->ways_room) {
-        struct pd_evidence_way *grown = realloc(run->ways, 2 * ways_len * sizeof *grown);
-        if (!grown) {
-            return -ENOMEM;
-        }
-        run->ways = grown;
-        run->ways_room = 2 * ways_len;
+    if (PD_GROW(run->ways, run->ways_room, ways_len)) {
+        return -ENOMEM;
     }
     return 0;
 }

@@ -8,6 +8,7 @@
 #include "agent/counters.h"
 #include "agent/installed/list.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "http/text.h"
 
 #define SLEEP_NS (3600 * PD_NS_PER_S) /* when nothing is due */
@@ -50,15 +51,8 @@ static int capture(void *context, const char *bytes, size_t len)
     if (into->turn->outcome.answer_bytes > PD_INSTALLED_ANSWER_BYTES) {
         return 0;
     }
-    if (into->len + len + 1 > into->size) {
-        size_t size = 2 * (into->len + len + 1);
-        char *grown = realloc(into->bytes, size);
-
-        if (!grown) {
-            return -ENOMEM;
-        }
-        into->bytes = grown;
-        into->size = size;
+    if (PD_GROW(into->bytes, into->size, into->len + len + 1)) {
+        return -ENOMEM;
     }
     memcpy(into->bytes + into->len, bytes, len);
     into->len += len;

@@ -7,6 +7,7 @@
 
 #include "apps/protocol_bugs/protocol_bugs.h"
 #include "apps/rows.h"
+#include "base/grow.h"
 #include "topology/links.h"
 
 /* ---- links ---- */
@@ -47,13 +48,11 @@ static size_t find_slot(const struct pb_case *c, const struct pd_flow_id *id)
 
 static int grow(struct pb_case *c)
 {
-    size_t room = c->flows_room ? 2 * c->flows_room : 1024;
-    struct pb_flow *flows = realloc(c->flows, room * sizeof *flows);
+    size_t room = c->flows_room;
 
-    if (!flows) {
+    if (PD_GROW(c->flows, room, room ? room + 1 : 1024)) {
         return -ENOMEM;
     }
-    c->flows = flows;
     uint32_t *slots = calloc(2 * room, sizeof *slots);
     if (!slots) {
         return -ENOMEM;
@@ -63,7 +62,7 @@ static int grow(struct pb_case *c)
     c->slots_len = 2 * room;
     c->flows_room = room;
     for (size_t i = 0; i < c->flows_len; i++) {
-        slots[find_slot(c, &flows[i].id)] = (uint32_t)i + 1;
+        slots[find_slot(c, &c->flows[i].id)] = (uint32_t)i + 1;
     }
     return 0;
 }

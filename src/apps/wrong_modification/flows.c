@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 struct reader {
     const struct pd_topology *topology;
     struct wm_flows *flows;
@@ -22,18 +24,12 @@ void pd_wrong_modification_done(struct wm_flows *flows)
 /* Room for one more, or false: counted, or -ENOMEM. */
 static int grow(void **list, size_t len, size_t *room, size_t each)
 {
-    size_t wanted = *room ? *room * 2 : 256;
-    void *more;
+    void *more = len < *room ? *list : pd_grow(*list, room, len + 1, each, SIZE_MAX);
 
-    if (len < *room) {
-        return 0;
-    }
-    more = realloc(*list, wanted * each);
     if (!more) {
         return -ENOMEM;
     }
     *list = more;
-    *room = wanted;
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/hash.h"
 
 static struct {
@@ -23,13 +24,12 @@ static uint64_t hash_of(const uint32_t *switches, uint32_t len)
 
 static bool grow(void)
 {
-    const uint32_t room = numbers.room ? 2 * numbers.room : 64;
-    uint32_t **paths = realloc(numbers.paths, room * sizeof *paths);
-    uint32_t *slots = calloc((size_t)room * 2, sizeof *slots);
+    uint32_t room = numbers.room;
+    int err = PD_GROW(numbers.paths, room, room ? (size_t)room + 1 : 64);
+    uint32_t *slots = err ? NULL : calloc((size_t)room * 2, sizeof *slots);
+    uint32_t *const *paths = numbers.paths;
 
-    numbers.paths = paths ? paths : numbers.paths;
-    if (!paths || !slots) {
-        free(slots);
+    if (!slots) {
         return false;
     }
     for (uint32_t n = 0; n < numbers.len; n++) {

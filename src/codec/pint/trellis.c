@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/hash.h"
 
 #define BUCKETS    1024 /* a power of 2 */
@@ -123,14 +124,11 @@ static void measure(struct pd_pint_trellises *scratch, uint32_t dst)
 
 static int add_arc(struct build *build, uint32_t from, uint32_t to)
 {
-    if (build->arcs_len == build->arcs_room) {
-        const size_t room = build->arcs_room ? 2 * build->arcs_room : 256;
-        struct arc *more = room > ARCS_MAX ? NULL : realloc(build->arcs, room * sizeof *more);
-        if (!more) {
-            return room > ARCS_MAX ? -PD_E_FULL : -ENOMEM;
-        }
-        build->arcs = more;
-        build->arcs_room = room;
+    if (build->arcs_len == ARCS_MAX) {
+        return -PD_E_FULL;
+    }
+    if (PD_GROW(build->arcs, build->arcs_room, build->arcs_len + 1)) {
+        return -ENOMEM;
     }
     build->arcs[build->arcs_len++] = (struct arc){from, to};
     return 0;

@@ -82,12 +82,10 @@ static uint32_t find_slot(const struct max_coverage *mc, uint64_t hash, const ui
 
 static int grow(struct max_coverage *mc)
 {
-    uint32_t room = mc->signatures_room ? mc->signatures_room * 2 : 256;
-    struct signature *signatures = realloc(mc->signatures, room * sizeof *signatures);
-    if (!signatures) {
+    uint32_t room = mc->signatures_room;
+    if (PD_GROW(mc->signatures, room, room ? (size_t)room + 1 : 256)) {
         return -ENOMEM;
     }
-    mc->signatures = signatures;
     uint32_t *slots = calloc(2 * (size_t)room, sizeof *slots);
     if (!slots) {
         return -ENOMEM;
@@ -96,7 +94,7 @@ static int grow(struct max_coverage *mc)
     mc->slots = slots;
     mc->signatures_room = room;
     for (uint32_t i = 0; i < mc->signatures_len; i++) {
-        const struct signature *s = &signatures[i];
+        const struct signature *s = &mc->signatures[i];
         slots[find_slot(mc, s->hash, mc->members + s->first, s->links_len)] = i + 1;
     }
     return 0;
@@ -143,13 +141,8 @@ static int gather_links(struct max_coverage *mc, const struct pd_localise_row *r
 {
     const struct pd_localise_network *network = mc->head.network;
     size_t len = 0, kept = 0;
-    if (row->hops_len > mc->scratch_room) {
-        uint32_t *scratch = realloc(mc->scratch, row->hops_len * sizeof *scratch);
-        if (!scratch) {
-            return -ENOMEM;
-        }
-        mc->scratch = scratch;
-        mc->scratch_room = row->hops_len;
+    if (PD_GROW(mc->scratch, mc->scratch_room, row->hops_len)) {
+        return -ENOMEM;
     }
     for (size_t i = 0; i < row->hops_len; i++) {
         if (!network->ends[row->hops[i].link].is_access) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/hash.h"
 #include "probe/plan/even.h"
 
@@ -169,13 +170,8 @@ static bool find_move(struct even *e, const struct trail *a, const struct trail 
 
 static int resize(struct trail *trail, uint32_t hops)
 {
-    if (hops >= trail->room) {
-        uint32_t *nodes = realloc(trail->nodes, (hops + 1) * 2 * sizeof *nodes);
-        if (!nodes) {
-            return -ENOMEM;
-        }
-        trail->nodes = nodes;
-        trail->room = (hops + 1) * 2;
+    if (PD_GROW(trail->nodes, trail->room, (size_t)hops + 1)) {
+        return -ENOMEM;
     }
     trail->hops = hops;
     return 0;

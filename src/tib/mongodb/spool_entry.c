@@ -8,6 +8,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/grow.h"
 #include "codec/tagging/mark.h"
 
 #define OLD_TAGS 4
@@ -45,20 +46,7 @@ _Static_assert(sizeof(struct entry_more) == 32, "written as it is");
 
 static int reserve(struct pd_spool *spool, size_t more_bytes)
 {
-    size_t room = spool->buffer_room ? spool->buffer_room : 65536;
-    while (room < spool->buffer_bytes + more_bytes) {
-        room *= 2;
-    }
-    if (room == spool->buffer_room) {
-        return 0;
-    }
-    uint8_t *grown = realloc(spool->buffer, room);
-    if (!grown) {
-        return -ENOMEM;
-    }
-    spool->buffer = grown;
-    spool->buffer_room = room;
-    return 0;
+    return PD_GROW(spool->buffer, spool->buffer_room, spool->buffer_bytes + more_bytes);
 }
 
 static void entry_begin(struct pd_spool *spool)
