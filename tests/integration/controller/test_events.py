@@ -5,6 +5,7 @@ import http.client
 import json
 import signal
 import socket
+import time
 
 from fleet import FleetTest, main, post
 from programs import Controller
@@ -120,6 +121,39 @@ class EventsTest(FleetTest):
         self.assertEqual((data["app"], data["id"]), ("top-flows", answer["id"]))
         listed = self.controller.get("/v1/watches")["watches"][0]
         self.assertEqual(set(listed), set(data))
+
+    def crowd(self, number):
+        """streams that nobody reads"""
+        sockets = []
+        for _ in range(number):
+            one = socket.socket()
+            self.addCleanup(one.close)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            one.settimeout(WAIT_S)
+            one.connect(("127.0.0.1", self.controller.port))
+            one.sendall(b"GET /v1/events?types=alarm,host HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            sockets.append(one)
+        return sockets
+
+    def test_unread(self):
+        """512 streams that nobody reads: as many as may be are kept, the others are told so, and
+        questions are answered as before; gone, they leave nothing behind"""
+        crowd = self.crowd(512)
+        status = [one.recv(12) for one in crowd]
+        self.assertEqual(set(status), {b"HTTP/1.1 200", b"HTTP/1.1 503"})
+        self.assertEqual(self.controller.status()["events"]["streams"],
+                         status.count(b"HTTP/1.1 200"))
+        for n in range(20):
+            self.send_alarms(range(250 * n + 1, 250 * n + 251))
+        begun = time.monotonic()
+        self.assertEqual(len(self.controller.get("/v1/alarms?newest=2000")["alarms"]), 2000)
+        self.assertEqual(len(self.controller.get("/v1/hosts")["hosts"]), 2)
+        self.assertLess(time.monotonic() - begun, 2)
+        for one in crowd:
+            one.close()
+        self.controller.wait(lambda: not self.controller.status()["events"]["streams"])
+        self.assertEqual(self.follow("alarm", last=4999).next()[1], 5000)
+        self.assertEqual(self.controller.end(), 0)
 
     def test_resume(self):
         self.send_alarms(range(1, 201))
