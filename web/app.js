@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: bar, picture, table and panels around it, login.
 
-import {html, render, useEffect, useMemo, useRef, useState} from './vendor/preact.js';
+import {html, render, useEffect, useLayoutEffect, useMemo, useRef, useState} from './vendor/preact.js';
 import {VIEWS, alarmsAMinute, changed, go, href, lastTimings, listen, metric, metricName, nowUs, reports, store, timed} from './store.js';
 import {begin, start} from './live.js';
 import {Surface} from './draw.js';
 import {LINES_MAX, colour, fitOpen, layout, matrix} from './model.js';
 import {SCALES, css, table, time, top, words} from './scale.js';
 import {Alarms, Ask, FlowPanel, LinkPanel, Verdicts, drawnPaths} from './panels.js';
-import {Link, Text} from './parts.js';
+import {Link, Text, useSteady} from './parts.js';
 import {ask} from './net.js';
 
-const ROWS = 256;               // of the table beside a picture
+const ROWS = 256, ROWS_MANY = 96; // of the table beside a picture; of so many links that nobody reads on
+const MANY = 4096;
 const MISSING_SHOWN = 24;
 
 let surface = null;
@@ -88,6 +89,10 @@ function hint(hit) {
     if (!hit) {
         return '';
     }
+    if (hit.node !== undefined) {
+        const node = network.nodes[hit.node];
+        return `${node.name}, switch ${node.id}${node.hosts ? `, ${node.hosts} hosts` : ''}`;
+    }
     if (hit.link !== undefined) {
         return `${network.words(hit.link)}: ${words(metric(), store.values[hit.link])}`;
     }
@@ -101,7 +106,7 @@ function Picture({kind}) {
     const canvas = useRef();
     const [tip, setTip] = useState(null);
     const made = useDrawn();
-    useEffect(() => {
+    useLayoutEffect(() => {
         surface = new Surface(canvas.current, {
             pick,
             hover: (hit, at) => setTip(hit ? {text: hint(hit), at} : null),
@@ -115,7 +120,7 @@ function Picture({kind}) {
         surface.resize();
         return () => { surface.close(); surface = null; };
     }, []);
-    useEffect(() => {
+    useLayoutEffect(() => {
         if (!made || !surface) {
             return;
         }
@@ -157,38 +162,60 @@ function Folded({made}) {
 // ---- the same as a table ----
 
 function worst(values, marks, filter) {
-    const wanted = filter.trim().toLowerCase();
+    const wanted = filter.trim().toLowerCase(), rows = values.length > MANY ? ROWS_MANY : ROWS;
     const found = [];
     let least = -Infinity;
     for (let i = 0; i < values.length; i++) {
         const rank = (marks[i] ? 1e18 : 0) + (values[i] === values[i] ? values[i] : -1);
-        if (rank <= least && found.length >= 2 * ROWS) {
+        if (rank <= least && found.length >= 2 * rows) {
             continue;
         }
         if (wanted && !`${store.network.link(i)} ${store.network.words(i)}`.toLowerCase().includes(wanted)) {
             continue;
         }
         found.push([rank, i]);
-        if (found.length >= 4 * ROWS) {
+        if (found.length >= 4 * rows) {
             found.sort((a, b) => b[0] - a[0]);
-            found.length = ROWS;
-            least = found[ROWS - 1][0];
+            found.length = rows;
+            least = found[rows - 1][0];
         }
     }
-    return found.sort((a, b) => b[0] - a[0] || a[1] - b[1]).slice(0, ROWS).map(([, i]) => i);
+    return found.sort((a, b) => b[0] - a[0] || a[1] - b[1]).slice(0, rows).map(([, i]) => i);
+}
+
+// A long table gets a turn of its own after the picture, so that neither keeps the page from a
+// hand's next move.
+function useLater(version) {
+    const [shown, show] = useState(version);
+    const turn = useRef(null);
+    useEffect(() => {
+        turn.current ??= setTimeout(() => {
+            turn.current = null;
+            show(store.version);
+        }, 0);
+    }, [version]);
+    return shown;
 }
 
 function LinkTable() {
     const [filter, setFilter] = useState('');
+    const {choice, network, state} = store;
+    const later = useLater(store.version);
+    return useMemo(() => html`<${Links} filter=${filter} setFilter=${setFilter} />`,
+        [later, filter, network, state, choice, metricName()]);
+}
+
+function Links({filter, setFilter}) {
     const {values, marks, network} = store;
-    const rows = useMemo(() => network ? worst(values, marks, filter) : [], [values, filter, network, marks.join?.length, store.marked]);
+    const rows = network ? worst(values, marks, filter) : [];
+    const {shown, bind} = useSteady(rows.map(key => ({key})));
     const name = metricName();
     return html`<section class="links"><div class="row"><h2>Links</h2>
         <input type="search" aria-label="filter links by name" placeholder="filter" value=${filter} onInput=${event => setFilter(event.target.value)} /></div>
-        <div class="scroll" tabindex="0" role="region" aria-label="links"><table data-testid="link-table">
+        <div class="scroll" tabindex="0" role="region" aria-label="links" ...${bind}><table data-testid="link-table">
         <caption class="hidden">${name} of each directed link, the greatest first</caption>
-        <thead><tr><th scope="col">link</th><th scope="col">${name}</th></tr></thead>
-        <tbody>${rows.map(i => html`<${LinkRow} key=${i} i=${i} name=${name} />`)}</tbody></table></div>
+        <thead><tr><th scope="col">link</th><th scope="col" class="number">${name}</th></tr></thead>
+        <tbody>${shown.map(({key}) => html`<${LinkRow} key=${key} i=${key} name=${name} />`)}</tbody></table></div>
         ${network && network.len > rows.length && html`<p class="soft">${network.len - rows.length} more links are not listed here</p>`}</section>`;
 }
 
@@ -268,13 +295,15 @@ function Metrics() {
 }
 
 function Bar() {
+    const named = reports().filter(each => each.report.links.length).length, alarms = alarmsAMinute();
     const up = [...store.hosts.values()].filter(host => host.state !== 'missing').length;
     return html`<header><div class="row"><h1>PathDump <small><${Text}>${store.network?.title ?? ''}<//></small></h1>
         <span class="pill ${store.state}" role="status">${STATES[store.state]}${store.choice.at ? `: ${time(store.choice.at * 1e6, true)}` : ''}</span>
-        <span class="facts"><b>${store.hosts.size ? up : '…'}</b>/${store.hosts.size || '…'} hosts · <b>${alarmsAMinute()}</b> alarms a minute · <b>${reports().filter(each => each.report.links.length).length}</b> verdicts name links</span>
-        <${Times} /><button onClick=${turnTheme}>${theme() === 'dark' ? 'light' : 'dark'}</button></div>
+        <span class="facts"><b>${store.hosts.size ? up : '…'}</b>/${store.hosts.size || '…'} hosts · <b>${alarms}</b> ${alarms === 1 ? 'alarm' : 'alarms'} a minute · <b>${named}</b> ${named === 1 ? 'verdict names' : 'verdicts name'} links</span>
+        <${Times} /></div>
         <div class="row"><nav aria-label="views">${VIEWS.map(view => html`<a key=${view} href=${href({view})} aria-current=${store.choice.view === view ? 'page' : null}>${view}</a>`)}</nav>
-        ${['fabric', 'matrix', 'link', 'flow'].includes(store.choice.view) && html`<${Metrics} /><${Legend} />`}</div></header>`;
+        ${['fabric', 'matrix', 'link', 'flow'].includes(store.choice.view) && html`<${Metrics} /><${Legend} />`}
+        <button class="theme" onClick=${turnTheme}>${theme() === 'dark' ? 'light' : 'dark'}</button></div></header>`;
 }
 
 // ---- login ----

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two pictures of the network on a canvas: the fabric, and the matrix of all its links.
+// The two pictures of the network on a canvas: the fabric, and (squares.js) the matrix of all its links.
 
 import './vendor/d3-zoom.js';
-import {STEPS, css, pixels, step} from './scale.js';
+import {FONT, STEPS, THEMES, css, fit, step} from './scale.js';
+import {Squares} from './squares.js';
 
 const {zoom, zoomIdentity, select} = globalThis.d3;
 
@@ -10,21 +11,13 @@ export const ALARM = 1, SUSPECT = 2;
 const LANE = 2.2;               // pixels between the two directions of a link
 const NEAR = 7;                 // pixels within which a pointer means a line
 const BUCKETS = 32;             // of colours, for lines
-const FONT = '11px system-ui, sans-serif';
-const SQUARE = 84;              // pixels, at most
+const MANY = 180;               // lines: from here on those stand back that carry little
+const STANDS_OUT = 0.8;         // of many lines: those are wide, at four times what a line of one pixel costs
 
-const THEMES = {
-    dark: {ink: '#e6edf3', soft: '#8b9aa8', node: '#2d3b49', rim: '#9fb0bf', page: '#10171e', unknown: '#3a4652',
-        bad: '#ff6b4a', box: '#1a242e', paths: ['#56b4e9', '#e69f00', '#009e73', '#f0e442', '#cc79a7', '#d55e00']},
-    light: {ink: '#17212b', soft: '#5b6b79', node: '#ffffff', rim: '#4c5b69', page: '#f7f9fa', unknown: '#c9d2d9',
-        bad: '#c0280b', box: '#ffffff', paths: ['#0072b2', '#b85c00', '#007a5a', '#8a6d00', '#a3457a', '#b23a00']},
-};
-
-const rgb = hex => [1, 3, 5].map(at => parseInt(hex.slice(at, at + 2), 16));
-
-export class Surface {
+export class Surface extends Squares {
     // on.pick({link} | {group}), on.hover(text), on.painted(what, ms)
     constructor(canvas, on) {
+        super();
         this.canvas = canvas;
         this.context = canvas.getContext('2d', {alpha: false});
         this.on = on;
@@ -139,10 +132,10 @@ export class Surface {
                 marked.push(edge);
             }
         }
-        const dense = drawn.edges.length > 600;
+        const dense = drawn.edges.length > MANY;
         buckets.forEach((edges, n) => {
             const share = n ? (n - 1) / (BUCKETS - 1) : 0;
-            context.lineWidth = (dense ? 0.8 : 1.8) + (dense ? 1.8 : 2.4) * share;
+            context.lineWidth = !dense ? 1.8 + 2.4 * share : share > STANDS_OUT ? 2.2 : 1;
             context.globalAlpha = dense ? 0.16 + 0.84 * share : n ? 1 : 0.6;
             context.strokeStyle = n ? css(colours[Math.round(share * (STEPS - 1))]) : this.ink.unknown;
             context.setLineDash(n ? [] : [3, 3]);
@@ -150,9 +143,9 @@ export class Surface {
         });
         context.setLineDash([]);
         context.globalAlpha = 1;
+        this.paintChosen(context);
         marked.forEach(edge => this.paintMark(context, edge));
         (this.view.paths || []).forEach((path, n) => this.paintPath(context, path, n));
-        this.paintChosen(context);
         this.paintItems(context);
     }
 
@@ -221,18 +214,25 @@ export class Surface {
         }
     }
 
+    // Cased, so that its colour stays what it is.
     paintChosen(context) {
-        const edge = this.view.drawn.edges[this.view.drawn.edgeOf[this.view.chosen]];
-        if (edge) {
-            const [x1, y1, x2, y2] = this.edgeEnds(edge);
-            context.strokeStyle = context.fillStyle = this.ink.ink;
-            context.lineWidth = 2;
+        const {drawn, chosen, most, colours} = this.view;
+        const edge = drawn.edges[drawn.edgeOf[chosen]];
+        if (!edge) {
+            return;
+        }
+        const [x1, y1, x2, y2] = this.edgeEnds(edge);
+        const known = edge.worst === edge.worst;
+        for (const [width, colour] of [[9, this.ink.ink], [5, known ? css(colours[step(edge.worst, most)]) : this.ink.unknown]]) {
+            context.strokeStyle = colour;
+            context.lineWidth = width;
             context.beginPath();
             context.moveTo(x1, y1);
             context.lineTo(x2, y2);
             context.stroke();
-            this.arrow(context, (x1 + x2) / 2, (y1 + y2) / 2, Math.atan2(y2 - y1, x2 - x1), 10);
         }
+        context.fillStyle = this.ink.ink;
+        this.arrow(context, (x1 + x2) / 2, (y1 + y2) / 2, Math.atan2(y2 - y1, x2 - x1), 11);
     }
 
     paintItems(context) {
@@ -241,6 +241,7 @@ export class Surface {
     }
 
     paintNode(context, item, room) {
+        context.font = FONT;
         const node = this.view.network.nodes[item.nodes[0]];
         const [x, y] = this.place(item);
         const away = this.view.away.switches.has(node.id);
@@ -259,10 +260,12 @@ export class Surface {
         }
         const hosts = room > 26 && this.view.hostsOf.get(node.id);
         if (hosts) {
-            this.paintHosts(context, hosts, x, y + 20);
+            this.paintHosts(context, hosts, x, y + 20, room);
         }
         if (room > 58) {
-            this.label(context, item.label.slice(0, 24), x, y + (hosts ? 42 : node.level ? -13 : 24));
+            this.label(context, fit(context, item.label, room - 8), x, y + (hosts ? 42 : node.level ? -13 : 24));
+        } else if (room > 15 && !this.view.network.folds) {
+            this.slanted(context, fit(context, item.label, 84), x, y + (hosts ? 34 : node.level ? -12 : 16), node.level);
         }
     }
 
@@ -277,15 +280,15 @@ export class Surface {
         context.stroke();
     }
 
-    paintHosts(context, hosts, x, y) {
-        const step = Math.min(12, 60 / hosts.length);
-        hosts.slice(0, 12).forEach((host, n) => {
-            const at = x + (n - (Math.min(hosts.length, 12) - 1) / 2) * step;
+    paintHosts(context, hosts, x, y, room) {
+        const shown = hosts.slice(0, 12), pitch = Math.min(12, (room - 6) / shown.length), size = Math.min(6, pitch - 1.5);
+        shown.forEach((host, n) => {
+            const at = x + (n - (shown.length - 1) / 2) * pitch;
             if (host.missing) {
-                this.cross(context, at, y, 4);
-            } else {
+                this.cross(context, at, y, size * 0.7);
+            } else if (size > 1) {
                 context.fillStyle = this.ink.soft;
-                context.fillRect(at - 3, y - 3, 6, 6);
+                context.fillRect(at - size / 2, y - size / 2, size, size);
             }
         });
     }
@@ -318,15 +321,29 @@ export class Surface {
         if (gone || item.nodes.some(i => this.view.missingIn.has(network.nodes[i].id))) {
             this.cross(context, x + wide / 2, y + 8, 4);
         }
+        this.nameBox(context, item, x + wide / 2, y - 5, wide);
+    }
+
+    // All of its name, its number, or each second or fifth number where there is no room.
+    nameBox(context, item, x, y, wide) {
         context.font = FONT;
-        const words = context.measureText(item.label).width < wide - 4 ? item.label : item.short;
-        this.label(context, words, x + wide / 2, y - 5);
+        const short = context.measureText(item.short).width, pitch = wide / 0.78;
+        const every = [1, 2, 5, 10].find(n => short + 5 < n * pitch) ?? 20;
+        if (context.measureText(item.label).width < wide - 4) {
+            this.label(context, item.label, x, y);
+        } else if (!(Number(item.short) % every) || item.marks) {
+            this.label(context, item.short, x, y);
+        }
     }
 
     // Readable above lines, too.
     label(context, text, x, y) {
-        context.font = FONT;
         context.textAlign = 'center';
+        this.words(context, text, x, y);
+    }
+
+    words(context, text, x, y) {
+        context.font = FONT;
         context.lineWidth = 4;
         context.lineJoin = 'round';
         context.strokeStyle = this.ink.page;
@@ -335,128 +352,14 @@ export class Surface {
         context.fillText(text, x, y);
     }
 
-    // ---- matrix ----
-
-    // Where each panel is, in squares: one above the other, all as wide as the widest.
-    arrange() {
-        const {panels} = this.view;
-        const wide = Math.max(...panels.map(panel => panel.wide), 1);
-        let y = 0;
-        const gap = Math.max(2, Math.ceil(panels.reduce((sum, panel) => sum + panel.high, 0) / 20));
-        const placed = panels.map(panel => {
-            const at = {panel, y};
-            y += panel.high + gap;
-            return at;
-        });
-        const left = 16, top = 22;
-        const across = (this.wide - 2 * left) / wide, down = (this.high - top - 14) / Math.max(1, y - gap);
-        return {placed, wide, high: y, left, top, across: Math.max(0.2, Math.min(across, SQUARE)), down: Math.max(0.2, Math.min(down, SQUARE))};
-    }
-
-    paintMatrix(context) {
-        const {panels, values, marks, most, colours} = this.view;
-        this.grid = this.arrange();
-        const {placed, wide, high} = this.grid;
-        const lut = pixels(colours, rgb(this.ink.unknown));
-        if (this.image.width !== wide || this.image.height !== high) {
-            this.image.width = wide;
-            this.image.height = high;
-        }
-        const image = new ImageData(wide, high);
-        const out = new Uint32Array(image.data.buffer);
-        const scale = (STEPS - 1) / most;
-        const marked = [];
-        for (const {panel, y} of placed) {
-            for (let row = 0, at = 0; row < panel.high; row++) {
-                for (let column = 0; column < panel.wide; column++, at++) {
-                    const i = panel.grid[at];
-                    if (i < 0) {
-                        continue;
-                    }
-                    const value = values[i];
-                    const n = value === value ? Math.max(0, Math.min(STEPS - 1, value * scale + 0.5 | 0)) : STEPS;
-                    out[(y + row) * wide + column] = lut[n];
-                    if (marks[i]) {
-                        marked.push([column, y + row, marks[i]]);
-                    }
-                }
-            }
-        }
-        this.image.getContext('2d').putImageData(image, 0, 0);
-        this.squares(context, marked);
-        if (panels.length) {
-            this.paintLabels(context);
-        }
-    }
-
-    squares(context, marked) {
-        const {wide, high, left, top, across, down} = this.grid;
-        context.imageSmoothingEnabled = false;
-        context.drawImage(this.image, this.at.applyX(left), this.at.applyY(top), wide * across * this.at.k, high * down * this.at.k);
-        if (across * this.at.k > 8 && down * this.at.k > 8) {
-            this.grille(context);
-        }
-        context.strokeStyle = this.ink.bad;
-        context.lineWidth = 2;
-        const spots = [...marked, ...this.chosenSpot()];
-        for (const [x, y, mark] of spots) {
-            const size = [Math.max(6, across * this.at.k), Math.max(6, down * this.at.k)];
-            const [px, py] = [this.at.applyX(left + (x + 0.5) * across), this.at.applyY(top + (y + 0.5) * down)];
-            context.strokeStyle = mark ? this.ink.bad : this.ink.ink;
-            context.strokeRect(px - size[0] / 2, py - size[1] / 2, size[0], size[1]);
-        }
-    }
-
-    // Thin lines between squares that are large enough for them.
-    grille(context) {
-        const {placed, left, top, across, down} = this.grid;
-        context.strokeStyle = this.ink.page;
-        context.lineWidth = 1;
-        context.beginPath();
-        for (const {panel, y} of placed) {
-            for (let column = 0; column <= panel.wide; column++) {
-                const x = this.at.applyX(left + column * across);
-                context.moveTo(x, this.at.applyY(top + y * down));
-                context.lineTo(x, this.at.applyY(top + (y + panel.high) * down));
-            }
-            for (let row = 0; row <= panel.high; row++) {
-                const py = this.at.applyY(top + (y + row) * down);
-                context.moveTo(this.at.applyX(left), py);
-                context.lineTo(this.at.applyX(left + panel.wide * across), py);
-            }
-        }
-        context.stroke();
-    }
-
-    chosenSpot() {
-        const spot = this.view.chosen >= 0 && this.spotOf(this.view.chosen);
-        return spot ? [[spot[0], spot[1], 0]] : [];
-    }
-
-    spotOf(i) {
-        for (const {panel, y} of this.grid?.placed || []) {
-            const at = panel.grid.indexOf(i);
-            if (at >= 0) {
-                return [at % panel.wide, y + Math.floor(at / panel.wide)];
-            }
-        }
-        return null;
-    }
-
-    paintLabels(context) {
-        const {placed, left, top, across, down} = this.grid;
-        context.fillStyle = this.ink.soft;
-        context.font = FONT;
+    // Where there is no room side by side.
+    slanted(context, text, x, y, level) {
+        context.save();
+        context.translate(x, y);
+        context.rotate(level ? -Math.PI / 4 : Math.PI / 4);
         context.textAlign = 'left';
-        for (const {panel, y} of placed) {
-            context.fillText(panel.label, this.at.applyX(left), this.at.applyY(top + y * down) - 4);
-            panel.starts.forEach(([column, pod], n) => {
-                const wide = ((panel.starts[n + 1]?.[0] ?? panel.wide) - column) * across * this.at.k;
-                if (pod && n && wide > 44) {
-                    context.fillText(`pod ${pod}`, this.at.applyX(left + column * across), this.at.applyY(top + y * down) - 4);
-                }
-            });
-        }
+        this.words(context, text, 0, level ? 0 : 4);
+        context.restore();
     }
 
     // ---- what is under the pointer ----
@@ -464,16 +367,6 @@ export class Surface {
     where(event) {
         const box = this.canvas.getBoundingClientRect();
         return [event.clientX - box.left, event.clientY - box.top];
-    }
-
-    square(x, y) {
-        if (!this.grid) {
-            return -1;
-        }
-        const {placed, left, top, across, down} = this.grid;
-        const column = Math.floor((this.at.invertX(x) - left) / across), row = Math.floor((this.at.invertY(y) - top) / down);
-        const spot = placed.find(({panel, y: first}) => row >= first && row < first + panel.high);
-        return spot && column >= 0 && column < spot.panel.wide ? spot.panel.grid[(row - spot.y) * spot.panel.wide + column] : -1;
     }
 
     line(x, y) {
@@ -507,13 +400,17 @@ export class Surface {
         if (box) {
             return {group: box.key, item: box};
         }
+        const node = this.view.drawn.items.find(item => !item.box && Math.hypot(...this.place(item).map((at, n) => at - [x, y][n])) < 7);
+        if (node) {
+            return {node: node.nodes[0]};
+        }
         const edge = this.line(x, y);
         return edge && (edge.members.length === 1 ? {link: edge.members[0]} : {bundle: edge});
     }
 
     click(event) {
         const hit = this.view && this.under(...this.where(event));
-        if (hit) {
+        if (hit && hit.node === undefined) {
             this.on.pick(hit);
         }
     }
@@ -522,7 +419,7 @@ export class Surface {
         if (this.view && !event.buttons) {
             const at = this.where(event);
             const hit = this.under(...at);
-            this.canvas.style.cursor = hit ? 'pointer' : 'grab';
+            this.canvas.style.cursor = hit && hit.node === undefined ? 'pointer' : 'grab';
             this.on.hover(hit, at);
         }
     }

@@ -109,8 +109,9 @@ function takeLinks(told) {
     }
     const begun = performance.now();
     const values = told.full ? new Float32Array(store.network.len).fill(blank()) : store.values.slice();
+    const seek = store.network.seeker();
     for (const [name, value] of told.values) {
-        const i = store.network.find(name);
+        const i = seek(name);
         if (i >= 0) {
             values[i] = value === null ? NaN : value;
         }

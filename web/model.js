@@ -6,7 +6,35 @@ const LEVELS = {tor: 0, leaf: 0, agg: 1, spine: 2, core: 2, intermediate: 2, swi
 export const EACH_MAX = 64;      // switches that are drawn each by itself
 export const LINES_MAX = 4096;   // lines that are drawn at once
 
+const LONG = 16;                 // letters of a name
+
 const byPlace = (a, b) => (a.pod || 0) - (b.pod || 0) || (a.position || 0) - (b.position || 0) || a.id - b.id;
+
+// How much all names begin with alike, whole words of it.
+function alike(names) {
+    let len = Math.min(...names.map(name => name.length));
+    for (const name of names) {
+        while (len && !name.startsWith(names[0].slice(0, len))) {
+            len--;
+        }
+    }
+    while (len && !/[-._/: ]/.test(names[0][len - 1])) {
+        len--;
+    }
+    return len;
+}
+
+const backwards = name => [...name].reverse().join('');
+
+// Names without what all of them have, "ams-3-tor-1.example.net" as "tor-1", where they are long.
+function nameBriefly(nodes) {
+    const names = nodes.map(node => node.name);
+    const head = names.length > 1 ? alike(names) : 0;
+    const tail = names.length > 1 ? alike(names.map(name => backwards(name.slice(head)))) : 0;
+    const cut = name => [...name.slice(head)].slice(0, [...name.slice(head)].length - tail).join('');
+    const worth = head + tail >= 8 && Math.max(...names.map(name => name.length)) > LONG && names.every(cut);
+    nodes.forEach(node => { node.brief = worth ? cut(node.name) : node.name; });
+}
 
 export class Network {
     constructor(topology) {
@@ -16,6 +44,7 @@ export class Network {
             position: node.position || 0, hosts: node.hosts || 0, x: node.x, y: node.y,
             level: LEVELS[node.role] ?? 0,
         }));
+        nameBriefly(this.nodes);
         this.index = new Map(this.nodes.map((node, i) => [node.id, i]));
         this.links = topology.links.filter(link => this.index.has(link.source) && this.index.has(link.target));
         this.len = 2 * this.links.length;
@@ -28,7 +57,6 @@ export class Network {
         this.regular = this.nodes.some(node => node.role !== 'switch');
         this.levels = [...new Set(this.nodes.map(node => node.level))].sort((a, b) => a - b);
         this.folds = this.nodes.length > EACH_MAX && this.regular;
-        this.pairs = null;
         this.groups = this.regular ? groupsOf(this) : null;
     }
 
@@ -41,6 +69,11 @@ export class Network {
         return `${this.nodes[this.from[i]].name} → ${this.nodes[this.to[i]].name}`;
     }
 
+    // The same where there is little room.
+    brief(i) {
+        return `${this.nodes[this.from[i]].brief} → ${this.nodes[this.to[i]].brief}`;
+    }
+
     // The number of a directed link, "9-17"; -1: there is none. "9:3-17:5" is one of several in parallel.
     find(name) {
         const text = String(name), dash = text.indexOf('-');
@@ -48,17 +81,44 @@ export class Network {
         if (dash < 1 || from === undefined || to === undefined) {
             return -1;
         }
-        return text.includes(':') ? this.findPort(text, from) : this.between().get(from * this.nodes.length + to) ?? -1;
+        return text.includes(':') ? this.findPort(text, from) : this.findBetween(from, to);
     }
 
-    between() {
-        if (!this.pairs) {
-            this.pairs = new Map();
-            for (let i = this.len - 1; i >= 0; i--) {
-                this.pairs.set(this.from[i] * this.nodes.length + this.to[i], i);
+    // For many names, which events have in the order of the links: each is looked for behind the one
+    // before. Names in no order are found one by one.
+    seeker() {
+        this.names ??= Array.from({length: this.len}, (_, i) => this.link(i));
+        let next = 0, steps = 2 * this.len;
+        return name => {
+            let at = next;
+            while (at < this.len && steps > 0 && this.names[at] !== name) {
+                at++;
+                steps--;
+            }
+            const found = at < this.len && this.names[at] === name ? at : this.find(name);
+            next = found >= 0 ? found + 1 : next;
+            return found;
+        };
+    }
+
+    // Links that leave a switch: out[first[n]] to out[first[n + 1] - 1].
+    leaving() {
+        const first = new Int32Array(this.nodes.length + 1), out = new Int32Array(this.len);
+        this.from.forEach(n => { first[n + 1]++; });
+        first.forEach((_, n) => { first[n] += n ? first[n - 1] : 0; });
+        const next = first.slice();
+        this.from.forEach((n, i) => { out[next[n]++] = i; });
+        return {first, out};
+    }
+
+    findBetween(from, to) {
+        const {first, out} = this.left ??= this.leaving();
+        for (let at = first[from]; at < first[from + 1]; at++) {
+            if (this.to[out[at]] === to) {
+                return out[at];
             }
         }
-        return this.pairs;
+        return -1;
     }
 
     findPort(name, from) {
@@ -91,9 +151,10 @@ export class Network {
 // Pods; switches of the top with the same neighbours; without pods so many neighbours at a time.
 function groupsOf(network) {
     const top = Math.max(...network.levels);
-    const near = network.nodes.map(() => []);
+    const least = new Int32Array(network.nodes.length).fill(network.nodes.length), degree = new Int32Array(network.nodes.length);
     for (let i = 0; i < network.len; i++) {
-        near[network.from[i]].push(network.to[i]);
+        least[network.from[i]] = Math.min(least[network.from[i]], network.to[i]);
+        degree[network.from[i]]++;
     }
     const groups = new Map();
     const order = network.nodes.map((_, i) => i).sort((a, b) => byPlace(network.nodes[a], network.nodes[b]));
@@ -102,8 +163,7 @@ function groupsOf(network) {
         const node = network.nodes[i];
         let key = node.pod ? `pod${node.pod}` : null;
         if (!key && node.level === top && network.levels.length > 1) {
-            const set = [...near[i]].sort((a, b) => a - b);
-            key = `top${set[0]}x${set.length}`;
+            key = `top${least[i]}x${degree[i]}`;
         }
         if (!key) {
             const n = counts.get(node.level) || 0;
@@ -152,7 +212,7 @@ function placeNodes(network, group, column, items) {
         nodes.forEach((i, n) => {
             const node = network.nodes[i];
             items.push({
-                key: `node${node.id}`, label: node.name, nodes: [i], box: false, group: group.key, room: column.wide / nodes.length,
+                key: `node${node.id}`, label: node.brief, nodes: [i], box: false, group: group.key, room: column.wide / nodes.length,
                 x: node.x ?? column.left + column.wide * (n + 0.5) / nodes.length,
                 y: node.y ?? levelY(network, level),
             });
@@ -191,7 +251,7 @@ function placeFree(network, places) {
     return network.nodes.map((node, i) => {
         const angle = 2 * Math.PI * i / network.nodes.length;
         const at = places ? places[i] : [0.5 + 0.4 * Math.cos(angle), 0.5 + 0.4 * Math.sin(angle)];
-        return {key: `node${node.id}`, label: node.name, nodes: [i], box: false, group: '', room: 0.7 / Math.sqrt(network.nodes.length), x: node.x ?? at[0], y: node.y ?? at[1]};
+        return {key: `node${node.id}`, label: node.brief, nodes: [i], box: false, group: '', room: 0.7 / Math.sqrt(network.nodes.length), x: node.x ?? at[0], y: node.y ?? at[1]};
     });
 }
 
@@ -292,18 +352,21 @@ export function matrix(network) {
         const a = network.nodes[network.from[i]], b = network.nodes[network.to[i]];
         const up = a.level !== b.level ? a.level < b.level : rank[network.from[i]] < rank[network.to[i]];
         const lower = up ? network.from[i] : network.to[i];
-        const key = `${Math.min(a.level, b.level)} ${Math.max(a.level, b.level)}`;
-        if (!tiers.has(key)) {
-            tiers.set(key, {lowers: new Map(), role: [up ? a.role : b.role, up ? b.role : a.role]});
+        const key = 16 * Math.min(a.level, b.level) + Math.max(a.level, b.level);
+        let tier = tiers.get(key);
+        if (!tier) {
+            tier = {lowers: new Map(), role: [up ? a.role : b.role, up ? b.role : a.role]};
+            tiers.set(key, tier);
         }
-        const lowers = tiers.get(key).lowers;
-        if (!lowers.has(lower)) {
-            lowers.set(lower, {up: [], down: []});
+        let ways = tier.lowers.get(lower);
+        if (!ways) {
+            ways = {up: [], down: []};
+            tier.lowers.set(lower, ways);
         }
-        lowers.get(lower)[up ? 'up' : 'down'].push(i);
+        (up ? ways.up : ways.down).push(i);
     }
     const panels = [];
-    for (const [, tier] of [...tiers].sort()) {
+    for (const [, tier] of [...tiers].sort(([a], [b]) => a - b)) {
         for (const way of ['up', 'down']) {
             panels.push(panelOf(network, tier, way, rank));
         }
@@ -316,7 +379,7 @@ function panelOf(network, tier, way, rank) {
     const upper = i => way === 'up' ? network.to[i] : network.from[i];
     const high = Math.max(...lowers.map(lower => tier.lowers.get(lower)[way].length));
     const starts = [];
-    const cells = [];
+    const columns = [];
     let column = 0, pod = -1;
     for (const lower of lowers) {
         if (pod !== -1 && network.nodes[lower].pod !== pod) {
@@ -326,14 +389,11 @@ function panelOf(network, tier, way, rank) {
             pod = network.nodes[lower].pod;
             starts.push([column, pod]);
         }
-        const links = tier.lowers.get(lower)[way].sort((a, b) => rank[upper(a)] - rank[upper(b)]);
-        links.forEach((i, row) => cells.push([column, row, i]));
-        column++;
+        tier.lowers.get(lower)[way].sort((a, b) => rank[upper(a)] - rank[upper(b)]);
+        columns.push(column++);
     }
     const grid = new Int32Array(column * high).fill(-1);
-    for (const [x, y, i] of cells) {
-        grid[y * column + x] = i;
-    }
+    lowers.forEach((lower, n) => tier.lowers.get(lower)[way].forEach((i, row) => { grid[row * column + columns[n]] = i; }));
     const [low, up] = tier.role;
     return {label: way === 'up' ? `${low} → ${up}` : `${up} → ${low}`, wide: column, high, grid, starts};
 }

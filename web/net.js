@@ -95,14 +95,20 @@ function parseEvent(block) {
 
 async function readEvents(body, on) {
     const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-    for (let rest = '';;) {
+    let pieces = [];            // of what has no end yet: an event may be megabytes
+    for (;;) {
         const {value, done} = await reader.read();
         heard = performance.now();
         if (done) {
             return;
         }
-        const parts = (rest + value).split('\n\n');
-        rest = parts.pop();
+        const closes = value.includes('\n\n') || (value.startsWith('\n') && pieces.at(-1)?.endsWith('\n'));
+        pieces.push(value);
+        if (!closes) {
+            continue;
+        }
+        const parts = pieces.join('').split('\n\n');
+        pieces = [parts.pop()];
         for (const event of parts.map(parseEvent)) {
             if (event) {
                 on.event(event);

@@ -122,7 +122,7 @@ function Named({link, i}) {
     if (!groups.length && !named.length) {
         return html`<p class="soft">No alarm and no verdict names it.</p>`;
     }
-    return html`${named.map(each => html`<${Verdict} key=${each.app} each=${each} />`)}
+    return html`${named.map(each => html`<${Verdict} key=${each.app} each=${each} brief=${true} />`)}
         ${groups.map(group => html`<p key=${group.key} class="alarm"><b><${Text}>${group.reason}<//></b> ${group.count}×, last ${when(group.lastUs)},
             <${Text}>${group.subject.text}<//></p>`)}`;
 }
@@ -219,7 +219,7 @@ function AlarmGroup({group}) {
     const {last} = group;
     return html`<article class="alarm ${group.lastUs > momentUs() - 60e6 ? 'recent' : ''}" data-testid="alarm-group" data-reason=${group.reason} data-count=${group.count}>
         <p class="row"><b class="reason"><${Text}>${group.reason}<//></b>
-            <span>${group.links?.length === 1 ? html`<${Link} name=${group.subject.text} />` : html`<${Text}>${group.subject.path ? pathText(group.subject.path) : group.subject.text}<//>`}</span>
+            <span>${group.links?.length === 1 ? html`<${Link} name=${group.subject.text} />` : html`<${Text}>${group.subject.path ? pathText(group.subject.path) : store.hosts.get(group.host)?.name ?? group.subject.text}<//>`}</span>
             <span class="figure">${group.count}×</span>
             <span class="soft">first ${when(group.firstUs)}, last ${when(group.lastUs)}</span>
             ${last.flow_id && html`<a href=${flowHref(last.flow_id)}>its paths</a>`}</p>
@@ -234,18 +234,19 @@ function AlarmGroup({group}) {
 
 const percent = value => value === null || value === undefined ? 'not known' : `${+(100 * value).toPrecision(3)} %`;
 
-const LINES = 6;
+const LINES = 6, BRIEF = 3;
 
 const List = ({lines}) => html`<ul>${lines.map((line, n) => html`<li key=${n}><${Text}>${line}<//></li>`)}</ul>`;
 
-function Lines({title, lines}) {
-    return lines?.length ? html`<h4>${title}</h4><${List} lines=${lines.slice(0, LINES)} />
-        ${lines.length > LINES && html`<details><summary>${lines.length - LINES} more</summary><${List} lines=${lines.slice(LINES)} /></details>`}` : null;
+function Lines({title, lines, most = LINES}) {
+    return lines?.length ? html`<h4>${title}</h4><${List} lines=${lines.slice(0, most)} />
+        ${lines.length > most && html`<details><summary>${lines.length - most} more</summary><${List} lines=${lines.slice(most)} /></details>`}` : null;
 }
 
 const faultText = fault => `${fault.kind ?? ''} ${fault.what ?? ''}${fault.loss === undefined ? '' : `, drops ${percent(fault.loss)}`}`;
 
-export function Verdict({each}) {
+// brief: beside a link, where flows and the curve shall be seen without scrolling.
+export function Verdict({each, brief}) {
     const {report} = each;
     if (!report) {
         return html`<article class="verdict"><h3>${each.app}</h3><p class="soft">${each.error || 'has not run yet'}</p></article>`;
@@ -255,11 +256,15 @@ export function Verdict({each}) {
         <h3>${each.app} <span class=${report.certain ? 'badge bad' : 'badge'}>${report.certain ? 'certain' : `not certain, ${percent(report.confidence)}`}</span></h3>
         <p><${Text}>${report.verdict}<//></p>
         ${report.links.length > 0 && html`<p class="row">${report.links.slice(0, 12).map(name => html`<${Link} key=${name} name=${name} />`)}</p>`}
-        <${Lines} title="Evidence" lines=${report.evidence} />
-        <${Lines} title="What it could not see" lines=${report.lacks} />
-        <${Lines} title="May be as well" lines=${report.alternatives?.map(faultText)} />
-        ${report.detects && html`<${Lines} title="Would have named losses from" lines=${Object.entries(report.detects).map(([tier, loss]) => `${tier}: ${percent(loss)}`)} />`}
+        <${Lines} title="Evidence" lines=${report.evidence} most=${brief ? BRIEF : LINES} />
+        ${brief ? html`<p><a href=${href({view: 'verdicts'})}>all of this verdict</a></p>` : html`<${Beyond} report=${report} />`}
         ${each.last_us && html`<p class="soft">ran ${when(each.last_us)}${each.error ? html`, the last run failed: <${Text}>${each.error}<//>` : ''}</p>`}</article>`;
+}
+
+function Beyond({report}) {
+    return html`<${Lines} title="What it could not see" lines=${report.lacks} />
+        <${Lines} title="May be as well" lines=${report.alternatives?.map(faultText)} />
+        ${report.detects && html`<${Lines} title="Would have named losses from" lines=${Object.entries(report.detects).map(([tier, loss]) => `${tier}: ${percent(loss)}`)} />`}`;
 }
 
 function value(text, kind) {

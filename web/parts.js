@@ -10,15 +10,15 @@ export const Text = ({children}) => html`<bdi>${String(children ?? '')}</bdi>`;
 
 export function Link({name}) {
     const i = store.network ? store.network.find(name) : -1;
-    return html`<a href=${href({link: name, view: ['fabric', 'matrix'].includes(store.choice.view) ? store.choice.view : 'link'})}>
-        ${i >= 0 ? html`<${Text}>${store.network.words(i)}<//>` : name}</a>`;
+    return html`<a title=${i >= 0 ? store.network.words(i) : null} href=${href({link: name, view: ['fabric', 'matrix'].includes(store.choice.view) ? store.choice.view : 'link'})}>
+        ${i >= 0 ? html`<${Text}>${store.network.brief(i)}<//>` : name}</a>`;
 }
 
 export const flowText = flow => `${flow.src_ip}:${flow.src_port} → ${flow.dst_ip}:${flow.dst_port}/${flow.protocol}`;
 export const FLOW = ['src_ip', 'dst_ip', 'src_port', 'dst_port', 'protocol'];
 export const flowHref = flow => href({view: 'flow', flow: FLOW.map(name => flow[name] ?? '').join(','), link: ''});
 
-export const pathText = path => path.map(id => store.network?.node(id)?.name ?? (id || '?')).join(' → ');
+export const pathText = path => path.map(id => store.network?.node(id)?.brief ?? (id || '?')).join(' → ');
 
 // Asks once for each `key`: {answer, error, busy}. What nobody waits for any more is broken off: it
 // would keep others from one of the browser's few connections.

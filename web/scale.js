@@ -8,9 +8,19 @@ const STOPS = {
     cividis: ['00224e', '1a386f', '434e6c', '61656f', '7d7c78', '9b9476', 'bcaf6f', 'dfca5f', 'fee838'],
 };
 
+export const FONT = '11px system-ui, sans-serif';
+
 export const SCALES = Object.keys(STOPS);
 export const STEPS = 256;
 const DARKEST = 0.14;           // below it nothing can be told from a dark page
+
+// What is drawn beside values.
+export const THEMES = {
+    dark: {ink: '#e6edf3', soft: '#8b9aa8', node: '#2d3b49', rim: '#9fb0bf', page: '#10171e', unknown: '#3a4652',
+        bad: '#ff6b4a', box: '#1a242e', paths: ['#56b4e9', '#e69f00', '#009e73', '#f0e442', '#cc79a7', '#d55e00']},
+    light: {ink: '#17212b', soft: '#5b6b79', node: '#ffffff', rim: '#4c5b69', page: '#f7f9fa', unknown: '#c9d2d9',
+        bad: '#c0280b', box: '#ffffff', paths: ['#0072b2', '#b85c00', '#007a5a', '#8a6d00', '#a3457a', '#b23a00']},
+};
 
 const parts = hex => [0, 2, 4].map(at => parseInt(hex.slice(at, at + 2), 16));
 
@@ -28,14 +38,14 @@ export function table(name, light) {
 }
 
 // For the matrix: the same as pixels; one more for what is not known, and one for gaps.
-export function pixels(colours, unknown) {
+export function pixels(colours, unknown, gap) {
     const table = new Uint32Array(STEPS + 2);
     colours.forEach(([r, g, b], n) => { table[n] = (255 << 24 | b << 16 | g << 8 | r) >>> 0; });
-    const [r, g, b] = unknown;
-    table[STEPS] = (255 << 24 | b << 16 | g << 8 | r) >>> 0;
+    [unknown, gap].forEach(([r, g, b], n) => { table[STEPS + n] = (255 << 24 | b << 16 | g << 8 | r) >>> 0; });
     return table;
 }
 
+export const rgb = hex => [1, 3, 5].map(at => parseInt(hex.slice(at, at + 2), 16));
 export const css = ([r, g, b]) => `rgb(${r},${g},${b})`;
 
 // The end of the scale: what the metric says, or a round number that all values are below.
@@ -98,4 +108,16 @@ export function time(us, whole) {
     const two = n => String(n).padStart(2, '0');
     const clock = `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
     return whole ? `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${clock}` : clock;
+}
+
+// A name that is too long loses its middle: switches differ at the end.
+export function fit(context, text, wide) {
+    const letters = [...text];
+    let len = letters.length;
+    if (context.measureText(text).width <= wide) {
+        return text;
+    }
+    const cut = n => `${letters.slice(0, Math.floor(n / 3)).join('')}…${letters.slice(letters.length - (n - Math.floor(n / 3))).join('')}`;
+    for (len = Math.min(len - 1, 24); len > 2 && context.measureText(cut(len)).width > wide; len--) { /* shorter */ }
+    return cut(len);
 }

@@ -33,9 +33,9 @@ def shoot(page, folder, name, fragment, ready=None):
 
 
 def detour(bed):
-    """a connection whose way changes because a link fails, as the page's fragment has it"""
+    """a connection whose way changes because a link fails, as the page's fragment has it; its
+    server is there"""
     sender, receiver = bed.host(bed_test.SENDER), bed.host(bed_test.RECEIVER)
-    server = bed_test.traffic.Server(receiver)
     connection = bed_test.traffic.Sender(sender, receiver.ipv4, 1)
     connection.send(300_000)
     args = {"src_ip": sender.ipv4, "dst_ip": receiver.ipv4, "dst_port": bed_test.traffic.PORT,
@@ -45,7 +45,6 @@ def detour(bed):
     bed.link_down(*flow["path"][-2:])
     connection.send(300_000)
     connection.close()
-    server.close()
     bed.link_up(*flow["path"][-2:])
     return f"{sender.ipv4},{receiver.ipv4},{flow['flow_id']['src_port']},{bed_test.traffic.PORT},6"
 
@@ -57,6 +56,8 @@ def main(folder):
         bed_test.start_all(bed)
         bed.controller.ask("watches", {"app": "silent-drops", "period_s": 2,
                                        "args": {"link_mbps": bed_test.LINK_MBPS}})
+        # before other traffic takes its port
+        server = bed_test.traffic.Server(bed.host(bed_test.RECEIVER))
         with Background(bed.hosts.values()), Page(bed.controller.door(), SIZE) as page:
             page.open("#view=fabric&metric=load_bps")
             time.sleep(10)
@@ -75,6 +76,7 @@ def main(folder):
             shoot(page, folder, "light", f"#view=fabric&metric=load_bps&link={link}",
                   lambda: page.rows("top-flows"))
             bed.faults.clear()
+        server.close()
 
 
 if __name__ == "__main__":

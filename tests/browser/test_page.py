@@ -93,6 +93,14 @@ class PageTest(unittest.TestCase):
         self.page.turn("#view=link&link=4-17")
         self.page.until(lambda: "no such link" in self.page.text(), "words about a link that is none")
 
+    def test_long_names(self):
+        """what all long names have in common is left out where there is little room; the title has all of it"""
+        names = self.page.js("""const {Network} = await import('/map/model.js');
+            const make = names => new Network({nodes: names.map((name, n) => ({id: n + 1, name, role: 'tor'})), links: []}).nodes.map(node => node.brief);
+            return [make(['ams-3-hall-2-tor-1-1.example.net', 'ams-3-hall-2-agg-1-1.example.net', 'ams-3-hall-2-core-7.example.net']),
+                make(['tor-1', 'tor-2']), make(['\\u{1f9ff}'.repeat(64) + '-1', '\\u{1f9ff}'.repeat(64) + '-2']), make(['one']), make([])]""")
+        self.assertEqual(names, [["tor-1-1", "agg-1-1", "core-7"], ["tor-1", "tor-2"], ["1", "2"], ["one"], []])
+
     # ---- flows ----
 
     def test_flow(self):
