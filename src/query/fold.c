@@ -71,6 +71,37 @@ int pd_query_fold_add(struct pd_query_fold *fold, uint64_t key, const struct pd_
     return pd_query_fold_merge(fold, &sums);
 }
 
+/* What is known already is added here: most of what a store gives out. */
+static bool add_known(struct pd_query_fold *fold, uint64_t key, const struct pd_tib_record *group)
+{
+    const uint32_t *slot = find_slot(fold, fold->slots, fold->slots_len, key);
+
+    if (!*slot) {
+        return false;
+    }
+    struct pd_query_sums *sums = &fold->sums[*slot - 1];
+    pd_tib_sum(&sums->bytes, group->bytes);
+    pd_tib_sum(&sums->pkts, group->pkts);
+    sums->groups++;
+    return true;
+}
+
+int pd_query_fold_links(struct pd_query_fold *fold, const struct pd_tib_record *group)
+{
+    const struct pd_path *path = group->path;
+    int err = 0;
+
+    for (unsigned i = 1; i < path->len && !err; i++) {
+        uint32_t from = path->switches[i - 1], to = path->switches[i];
+        uint64_t key = pd_query_fold_pair(from, to);
+
+        if (from && to && (!fold->slots_len || !add_known(fold, key, group))) {
+            err = pd_query_fold_add(fold, key, group);
+        }
+    }
+    return err;
+}
+
 static int compare_keys(const void *left, const void *right)
 {
     const struct pd_query_sums *a = left, *b = right;

@@ -34,6 +34,10 @@ void pd_query_fold_done(struct pd_query_fold *fold);
 /* -PD_E_TOO_LARGE and -ENOMEM leave the fold as it was. */
 int pd_query_fold_add(struct pd_query_fold *fold, uint64_t key, const struct pd_tib_record *group);
 
+/* The same for each link of its path, but for gaps; one that is crossed twice is loaded twice. What
+ * was added before an error stays. */
+int pd_query_fold_links(struct pd_query_fold *fold, const struct pd_tib_record *group);
+
 /* Adds sums of the same key, from another fold. */
 int pd_query_fold_merge(struct pd_query_fold *fold, const struct pd_query_sums *more);
 

@@ -77,20 +77,6 @@ struct pd_tib_record pd_query_plan_item(const struct pd_query_plan *plan,
 
 /* ---- sums: coarser than any group ---- */
 
-/* A path that crosses a link twice loads it twice. */
-static int fold_links(struct pd_query_fold *fold, const struct pd_tib_record *group)
-{
-    const struct pd_path *path = group->path;
-    int error = 0;
-    for (unsigned i = 1; i < path->len && !error; i++) {
-        uint32_t from = path->switches[i - 1], to = path->switches[i];
-        if (from && to) { /* no gap */
-            error = pd_query_fold_add(fold, pd_query_fold_pair(from, to), group);
-        }
-    }
-    return error;
-}
-
 static int fold_pair(struct pd_query_fold *fold, const struct pd_tib_record *group)
 {
     const struct pd_path *path = group->path;
@@ -105,10 +91,10 @@ int pd_query_plan_fold(const struct pd_query *query, struct pd_query_fold *fold,
                        const struct pd_tib_record *group, bool *complete)
 {
     if (query->name == PD_QUERY_TOP_LINKS) {
-        return fold_links(fold, group);
+        return pd_query_fold_links(fold, group);
     }
     if (query->name == PD_QUERY_LINK_LOAD) {
-        return group->bytes || group->pkts ? fold_links(fold, group) : 0;
+        return group->bytes || group->pkts ? pd_query_fold_links(fold, group) : 0;
     }
     if (query->name == PD_QUERY_TRAFFIC_MATRIX) {
         return fold_pair(fold, group);
