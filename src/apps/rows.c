@@ -373,13 +373,10 @@ static bool has_addr(const struct pd_host *host, const struct pd_addr *addr, uin
     return false;
 }
 
-uint32_t pd_app_host_of(const struct pd_topology *topology, const struct pd_addr *addr,
-                        uint8_t ip_version)
+static uint32_t host_in(const struct pd_topology *topology, const struct pd_switch *rack,
+                        const struct pd_addr *addr, uint8_t ip_version)
 {
-    uint32_t tor = pd_topology_tor_of(topology, addr, ip_version);
-    const struct pd_switch *rack = tor == PD_NONE ? NULL : &topology->switches[tor];
-
-    for (uint32_t i = rack ? rack->switch_neighbours : 0; rack && i < rack->neighbours_len; i++) {
+    for (uint32_t i = rack->switch_neighbours; i < rack->neighbours_len; i++) {
         const struct pd_host *host = &topology->hosts[rack->neighbours[i].node];
 
         if (has_addr(host, addr, ip_version)) {
@@ -387,6 +384,19 @@ uint32_t pd_app_host_of(const struct pd_topology *topology, const struct pd_addr
         }
     }
     return 0;
+}
+
+/* Racks may share a prefix; each of them is looked into. */
+uint32_t pd_app_host_of(const struct pd_topology *topology, const struct pd_addr *addr,
+                        uint8_t ip_version)
+{
+    uint32_t tors[PD_HOMES_MAX], len = pd_topology_tors_of(topology, addr, ip_version, tors);
+    uint32_t id = 0;
+
+    for (uint32_t t = 0; t < len && !id; t++) {
+        id = host_in(topology, &topology->switches[tors[t]], addr, ip_version);
+    }
+    return id;
 }
 
 void pd_app_lacks_evidence(unsigned wanted, unsigned has, struct pd_report *report)

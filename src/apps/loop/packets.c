@@ -140,14 +140,40 @@ static void begin(struct loop_state *state, struct loop_packet *packet, const st
     packet->told = false;
 }
 
+/* The walk of the first visit. Where hosts hang at several switches, or racks share a prefix, it is
+ * that of the first two that have one; without any they stay what they are. */
+static int trace_first(const struct loop_state *state, struct loop_packet *packet,
+                       const struct taken *taken)
+{
+    const struct pd_flow_id *flow = &packet->flow;
+    uint32_t src[PD_HOMES_MAX], dst[PD_HOMES_MAX];
+    uint32_t src_len = pd_topology_tors_of(state->topology, &flow->src, flow->ip_version, src);
+    uint32_t dst_len = pd_topology_tors_of(state->topology, &flow->dst, flow->ip_version, dst);
+    int failed = pd_tagging_trace(state->codec, packet->src_tor, packet->dst_tor, NULL, &taken->set,
+                                  &packet->trail);
+
+    for (uint32_t i = 0; failed == -PD_E_INFEASIBLE && i < src_len * dst_len; i++) {
+        uint32_t from = src[i / dst_len], to = dst[i % dst_len];
+
+        packet->trail.len = 0;
+        failed = pd_tagging_trace(state->codec, from, to, NULL, &taken->set, &packet->trail);
+        if (failed != -PD_E_INFEASIBLE) {
+            packet->src_tor = from;
+            packet->dst_tor = to;
+        }
+    }
+    return failed;
+}
+
 /* Adds the walk of this visit to the trail. Where the trail so far cannot go on with these tags,
  * nothing that was before counts. */
 static void visit(struct loop_state *state, struct loop_packet *packet, const struct taken *taken)
 {
     struct loop_visit *last = packet->visits_len ? &packet->visits[packet->visits_len - 1] : NULL;
     uint32_t before = packet->trail.len;
-    int failed = pd_tagging_trace(state->codec, packet->src_tor, packet->dst_tor,
-                                  last ? &last->set : NULL, &taken->set, &packet->trail);
+    int failed = last ? pd_tagging_trace(state->codec, packet->src_tor, packet->dst_tor, &last->set,
+                                         &taken->set, &packet->trail)
+                      : trace_first(state, packet, taken);
 
     if (failed) {
         state->counters.infeasible += failed == -PD_E_INFEASIBLE;

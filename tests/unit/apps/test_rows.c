@@ -162,6 +162,35 @@ static void hosts(void **state)
     assert_int_equal(pd_app_host_of(topology, &addr, version), 0);
 }
 
+/* Racks 5 and 9 have one prefix: 30 hangs at the second alone, 31 at both. */
+static void hosts_of_racks_that_share_a_prefix(void **state)
+{
+    static const char text[] =
+        "{\"nodes\":[{\"id\":5,\"role\":\"switch\",\"prefixes\":[\"10.0.1.0/24\"]},"
+        "{\"id\":9,\"role\":\"switch\",\"prefixes\":[\"10.0.1.0/24\"]},"
+        "{\"id\":30,\"role\":\"host\",\"addrs\":[\"10.0.1.30\"]},"
+        "{\"id\":31,\"role\":\"host\",\"addrs\":[\"10.0.1.31\"]}],\"links\":["
+        "{\"source\":5,\"target\":9},{\"source\":30,\"target\":9},"
+        "{\"source\":31,\"target\":9},{\"source\":31,\"target\":5}]}";
+    static const char *const addrs[] = {"10.0.1.30", "10.0.1.31", "10.0.1.32"};
+    static const uint32_t ids[] = {30, 31, 0};
+    struct pd_topology *two = NULL;
+    struct pd_error error = {0};
+
+    (void)state;
+    if (pd_topology_parse(text, strlen(text), "two", &two, &error)) {
+        fail_msg("%s", error.text);
+    }
+    for (size_t i = 0; i < sizeof addrs / sizeof *addrs; i++) {
+        struct pd_addr addr;
+        uint8_t version;
+
+        assert_int_equal(pd_addr_parse(addrs[i], &addr, &version), 0);
+        assert_int_equal(pd_app_host_of(two, &addr, version), ids[i]);
+    }
+    pd_topology_free(two);
+}
+
 static void shortest(void **state)
 {
     struct pd_path paths[8];
@@ -256,15 +285,11 @@ static void evidence_that_is_not_there_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows),
-        cmocka_unit_test(hostile_rows),
-        cmocka_unit_test(lists),
-        cmocka_unit_test(alarms),
-        cmocka_unit_test(hosts),
-        cmocka_unit_test(shortest),
-        cmocka_unit_test(bounds),
-        cmocka_unit_test(long_words),
-        cmocka_unit_test(evidence_that_is_not_there_is_said),
+        cmocka_unit_test(rows),       cmocka_unit_test(hostile_rows),
+        cmocka_unit_test(lists),      cmocka_unit_test(alarms),
+        cmocka_unit_test(hosts),      cmocka_unit_test(hosts_of_racks_that_share_a_prefix),
+        cmocka_unit_test(shortest),   cmocka_unit_test(bounds),
+        cmocka_unit_test(long_words), cmocka_unit_test(evidence_that_is_not_there_is_said),
     };
     struct pd_error error;
 
