@@ -24,7 +24,7 @@
  * written).
  *
  * Owner: memory of pd_trajectory_region_bytes() zeroed bytes → pd_trajectory_region_init →
- * pd_trajectory_new_in with pd_event_ring's functions as sink. Reader: pd_region_view →
+ * pd_trajectory_new_in with pd_event_ring's functions as sink. Reader: pd_trajectory_view_init →
  * pd_trajectory_view_event in order of the ring, pd_trajectory_view_walk for what is live. */
 
 #define PD_REGION_MAGIC        UINT64_C(0x00314a4152544450) /* "PDTRAJ1" */
