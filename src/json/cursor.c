@@ -89,6 +89,19 @@ int pd_json_number_or(const struct pd_json_cursor *at, const char *member, uint6
                                                : 0;
 }
 
+int pd_json_real_or(const struct pd_json_cursor *at, const char *member, double least, double most,
+                    double *number)
+{
+    const json_t *value = json_object_get(at->object, member);
+    double real = json_number_value(value);
+
+    if (value && (!json_is_number(value) || !(real >= least && real <= most))) {
+        return pd_json_wrong(at, member, "a number from %g to %g", least, most);
+    }
+    *number = value ? real : *number;
+    return 0;
+}
+
 int pd_json_flag_or(const struct pd_json_cursor *at, const char *member, bool *flag)
 {
     const json_t *value = json_object_get(at->object, member);

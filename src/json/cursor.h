@@ -45,6 +45,10 @@ int pd_json_number(const struct pd_json_cursor *at, const char *member, uint64_t
 int pd_json_number_or(const struct pd_json_cursor *at, const char *member, uint64_t least,
                       uint64_t most, uint64_t *number);
 
+/* A number, whole or not. */
+int pd_json_real_or(const struct pd_json_cursor *at, const char *member, double least, double most,
+                    double *number);
+
 int pd_json_flag_or(const struct pd_json_cursor *at, const char *member, bool *flag);
 
 /* Words without a NUL in them, so that they end where they seem to. The document's; or copied, less

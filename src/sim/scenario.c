@@ -17,6 +17,7 @@
 #include "probe/plan/plan.h"
 #include "topology/generators.h"
 #include "topology/links.h"
+#include "json/cursor.h"
 
 enum { FILE_BYTES_MAX = 4 << 20 };
 
@@ -32,36 +33,24 @@ struct reader {
 
 /* ---- plain members */
 
+static struct pd_json_cursor at(const struct reader *reader, const json_t *object)
+{
+    return (struct pd_json_cursor){.object = object, .err = -PD_E_VALUE, .error = reader->error};
+}
+
 static int known_only(const struct reader *reader, const json_t *object, const char *const *names)
 {
-    const char *key;
-    const json_t *value;
-    json_object_foreach((json_t *)object, key, value)
-    {
-        size_t i = 0;
-        while (names[i] && strcmp(names[i], key) != 0) {
-            i++;
-        }
-        if (!names[i]) {
-            return pd_fail(reader->error, -PD_E_UNKNOWN_KEY, "%.60s: unknown member", key);
-        }
-    }
-    return 0;
+    const struct pd_json_cursor cursor = at(reader, object);
+
+    return pd_json_only(&cursor, names);
 }
 
 static int read_real(const struct reader *reader, const json_t *object, const char *key,
                      double least, double most, double *value)
 {
-    const json_t *given = json_object_get(object, key);
-    if (!given) {
-        return 0;
-    }
-    double real = json_number_value(given);
-    if (!json_is_number(given) || !(real >= least && real <= most)) {
-        return FAIL(reader, "%s: expected a number from %g to %g", key, least, most);
-    }
-    *value = real;
-    return 0;
+    const struct pd_json_cursor cursor = at(reader, object);
+
+    return pd_json_real_or(&cursor, key, least, most, value);
 }
 
 static int read_count(const struct reader *reader, const char *key, uint32_t least, uint32_t most,

@@ -61,6 +61,20 @@ static void test_numbers(void **state)
     assert_int_equal(number, 1);
 }
 
+static void test_reals(void **state)
+{
+    double number = 0.25;
+    (void)state;
+    assert_int_equal(pd_json_real_or(&at, "missing", 1, 2, &number), 0);
+    assert_true(number == 0.25);
+    assert_refused(pd_json_real_or(&at, "n", 0, 6.5, &number),
+                   "x.json:3: n: expects a number from 0 to 6.5");
+    assert_int_equal(pd_json_real_or(&at, "words", 0, 10, &number), -PD_E_SYNTAX);
+    assert_true(number == 0.25);
+    assert_int_equal(pd_json_real_or(&at, "n", 7, 7, &number), 0);
+    assert_true(number == 7);
+}
+
 static void test_words(void **state)
 {
     static const char *const colours[] = {"green", "blue", "red"};
@@ -144,6 +158,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_numbers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_reals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_words, setup, teardown),
         cmocka_unit_test_setup_teardown(test_places, setup, teardown),
         cmocka_unit_test_setup_teardown(test_flow, setup, teardown),
