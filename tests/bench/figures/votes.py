@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Figures 3 to 12 of the paper 007 (and its section 6.7) with the simulator's level of epochs, beside what the paper says.
+"""Figures 3 to 12 of the paper 007 (and its section 6.7) with the simulator's level of epochs,
+beside what the paper says.
 
-Usage: votes.py BIN [--out DIR] [--seeds N] [--first SEED] [--figures 3,4,…,12,size] [--jobs N] [--keep FILE]
+Usage: votes.py BIN [--out DIR] [--seeds N] [--first SEED] [--figures 3,4,…,12,size] [--jobs N]
+[--keep FILE]
 
-BIN is the folder with the program `pathdump`. Seeds are FIRST, FIRST + 2, … (odd ones unless told otherwise). Each seed draws its
-failed links, one epoch of flows, and every localiser judges the same evidence. Prints one JSON object a point; writes DIR/figureN.dat,
-.gp, .svg where gnuplot is installed, and DIR/README.md: a table of each figure. With --keep each run
-is kept in FILE as soon as it is done, and is not made again: what was cut off goes on, and seeds may
-be added.
+BIN is the folder with the program `pathdump`. Seeds are FIRST, FIRST + 2, … (odd ones unless told
+otherwise). Each seed draws its failed links, one epoch of flows, and every localiser judges the
+same evidence. Prints one JSON object a point; writes DIR/figureN.dat, .gp, .svg where gnuplot is
+installed, and DIR/README.md: a table of each figure. With --keep each run is kept in FILE as soon
+as it is done, and is not made again: what was cut off goes on, and seeds may be added.
 
-accuracy: of the flows that the localiser blames on a failure, those that lost most on the very link that it names (section 6).
-found: of the flows that a failed link hurt, those with that link as cause. Both are per run; a run without such flows counts for nothing.
+accuracy: of the flows that the localiser blames on a failure, those that lost most on the very link
+that it names (section 6).
+found: of the flows that a failed link hurt, those with that link as cause. Both are per run; a run
+without such flows counts for nothing.
 """
 import argparse
 import collections
@@ -30,13 +34,15 @@ import plots
 LOCALISERS = ("votes", "integer", "binary", "evidence")
 SHAPE = {"pods": 2, "tors": 20, "t1": 8, "t2": 10, "hosts": 40}     # section 6
 LOSS = (1e-4, 1e-2)
-BOUND = (5e-4, 1e-2)                                                # where theorem 2 holds, section 6.1
+# where theorem 2 holds, section 6.1
+BOUND = (5e-4, 1e-2)
 NOISE = (0, 1e-6)
 LOSSES = (1e-4, 3e-4, 5e-4, 1e-3, 3e-3, 1e-2)
 NOISES = (1e-6, 5e-6, 1e-5, 5e-5)
 COUNTS = (2, 6, 10, 14)
 
-Point = collections.namedtuple("Point", "x faults loss heavy noise flows traffic shape tier", defaults=(LOSS, 0, NOISE, (60, 60), None, 2, None))
+Point = collections.namedtuple("Point", "x faults loss heavy noise flows traffic shape tier",
+                               defaults=(LOSS, 0, NOISE, (60, 60), None, 2, None))
 Figure = collections.namedtuple("Figure", "title x points measures says")
 
 
@@ -51,23 +57,37 @@ def several(**more):
 LINKS, CAUSES = ("precision", "recall"), ("accuracy", "found")
 TIERS = ("host-tor", "tor-t1", "t1-tor", "t1-t2", "t2-t1")
 FIGURES = {
-    "3": Figure("theorem 2 holds: causes", "failed links", several(loss=BOUND), CAUSES, "over 96 % in almost all cases"),
-    "4": Figure("theorem 2 holds: links", "failed links", several(loss=BOUND), LINKS, "high recall and precision at low rates, too"),
-    "5a": Figure("drop rate, one link", "loss", single(), CAUSES, "as good as the optimisation below the theorem's bounds"),
-    "5b": Figure("drop rates, several links", "failed links", several(), CAUSES, "high although rates differ"),
-    "6a": Figure("noise, one link", "noise", [Point(n, 1, noise=(0, n)) for n in NOISES], CAUSES, "little impact"),
-    "6b": Figure("noise, five links", "noise", [Point(n, 5, noise=(0, n)) for n in NOISES], CAUSES, "little; the optimisation varies much"),
-    "7a": Figure("10 to 60 connections, one link", "loss", single(flows=(10, 60)), CAUSES, "above the optimisation at low rates"),
-    "7b": Figure("10 to 60 connections, several", "failed links", several(flows=(10, 60)), CAUSES, "high whatever the number"),
-    "8a": Figure("80 % to ten racks, one link", "loss", single(traffic=(.8, 10)), CAUSES, "85 % or more above 0.1 %"),
-    "8b": Figure("80 % to ten racks, several", "failed links", several(traffic=(.8, 10)), CAUSES, "98 % or more"),
-    "9": Figure("one hot rack, ten links", "share", [Point(s, 10, traffic=(s, 1)) for s in (.1, .3, .5, .7)], CAUSES,
+    "3": Figure("theorem 2 holds: causes", "failed links", several(loss=BOUND), CAUSES,
+                "over 96 % in almost all cases"),
+    "4": Figure("theorem 2 holds: links", "failed links", several(loss=BOUND), LINKS,
+                "high recall and precision at low rates, too"),
+    "5a": Figure("drop rate, one link", "loss", single(), CAUSES,
+                 "as good as the optimisation below the theorem's bounds"),
+    "5b": Figure("drop rates, several links", "failed links", several(), CAUSES,
+                 "high although rates differ"),
+    "6a": Figure("noise, one link", "noise", [Point(n, 1, noise=(0, n)) for n in NOISES], CAUSES,
+                 "little impact"),
+    "6b": Figure("noise, five links", "noise", [Point(n, 5, noise=(0, n)) for n in NOISES], CAUSES,
+                 "little; the optimisation varies much"),
+    "7a": Figure("10 to 60 connections, one link", "loss", single(flows=(10, 60)), CAUSES,
+                 "above the optimisation at low rates"),
+    "7b": Figure("10 to 60 connections, several", "failed links", several(flows=(10, 60)), CAUSES,
+                 "high whatever the number"),
+    "8a": Figure("80 % to ten racks, one link", "loss", single(traffic=(.8, 10)), CAUSES,
+                 "85 % or more above 0.1 %"),
+    "8b": Figure("80 % to ten racks, several", "failed links", several(traffic=(.8, 10)), CAUSES,
+                 "98 % or more"),
+    "9": Figure("one hot rack, ten links", "share",
+                [Point(s, 10, traffic=(s, 1)) for s in (.1, .3, .5, .7)], CAUSES,
                 "up to 50 % nothing lost; beyond, worse with ten links or more"),
     "10": Figure("one link: links", "loss", single(), LINKS, "outperforms the optimisation"),
-    "11": Figure("place of the one link, 0.1 %", "tier", [Point(t, 1, loss=(1e-3, 1e-3), tier=t) for t in TIERS[1:]], LINKS, "no figure in words"),
-    "12": Figure("one of 10 to 100 %, others 0.01 to 0.1 %", "failed links", [Point(n, n, loss=(1e-4, 1e-3), heavy=1) for n in (2, 4, 7, 10, 14)],
+    "11": Figure("place of the one link, 0.1 %", "tier", [
+        Point(t, 1, loss=(1e-3, 1e-3), tier=t) for t in TIERS[1:]], LINKS, "no figure in words"),
+    "12": Figure("one of 10 to 100 %, others 0.01 to 0.1 %", "failed links",
+                 [Point(n, n, loss=(1e-4, 1e-3), heavy=1) for n in (2, 4, 7, 10, 14)],
                  LINKS, "above 90 % up to seven; recall falls with more"),
-    "size": Figure("pods, one link (6.7)", "pods", [Point(p, 1, shape=p) for p in (1, 2, 3, 4)], CAUSES + LINKS,
+    "size": Figure("pods, one link (6.7)", "pods", [Point(p, 1, shape=p) for p in (1, 2, 3, 4)],
+                   CAUSES + LINKS,
                    "98, 92, 91, 90 %; recall 98 % or more, precision 100 %"),
 }
 
@@ -81,7 +101,8 @@ def network(options, shape, cache={}):      # noqa: B006: one topology file for 
         name = os.path.join(options.scratch, f"clos{len(cache)}.json")
         words = [word for key_, value in shape.items() for word in (f"--{key_}", str(value))]
         with open(name, "w", encoding="utf-8") as out:
-            subprocess.run([options.program, "topology", "generate", "clos", *words], stdout=out, check=True)
+            subprocess.run([options.program, "topology", "generate", "clos", *words], stdout=out,
+                           check=True)
         cache[key] = name, links_of(name, shape)
     return cache[key]
 
@@ -108,16 +129,20 @@ def draw_faults(point, links, seed):
     pick = random.Random(f"{seed} {point}")
     places = sorted(links[point.tier] if point.tier else sum(links.values(), []))
     chosen = pick.sample(places, point.faults)
-    return [{"link": link, "loss": pick.uniform(.1, 1) if i < point.heavy else pick.uniform(*point.loss)} for i, link in enumerate(chosen)]
+    return [{"link": link, "loss": pick.uniform(.1, 1) if i < point.heavy
+             else pick.uniform(*point.loss)} for i, link in enumerate(chosen)]
 
 
 def evidence(options, point, seed, faults, shape):
-    scenario = {"topology": {"clos": shape}, "level": "epoch", "epochs": 1, "epoch_s": 30, "pkts_per_flow": [1, 100], "flows_per_host": point.flows,
-                "noise": point.noise, "faults": faults, **({"traffic": dict(zip(("share", "racks"), point.traffic))} if point.traffic else {})}
+    scenario = {"topology": {"clos": shape}, "level": "epoch", "epochs": 1, "epoch_s": 30,
+                "pkts_per_flow": [1, 100], "flows_per_host": point.flows,
+                "noise": point.noise, "faults": faults, **({"traffic": dict(
+                    zip(("share", "racks"), point.traffic))} if point.traffic else {})}
     name = os.path.join(options.scratch, f"{abs(hash((point.x, seed, repr(point)))):x}")
     with open(name + ".json", "w", encoding="utf-8") as out:
         json.dump(scenario, out)
-    subprocess.run([options.program, "simulate", name + ".json", "--seed", str(seed), "--app", "none", "--evidence", name + ".ndjson"],
+    subprocess.run([options.program, "simulate", name + ".json", "--seed", str(seed), "--app",
+                    "none", "--evidence", name + ".ndjson"],
                    stdout=subprocess.DEVNULL, check=True)
     os.unlink(name + ".json")
     return name + ".ndjson"
@@ -140,10 +165,13 @@ def share(part, whole):
 
 def measure(answer, wanted, truth):
     named = set(answer["links"])
-    blamed = {key_of(cause["flow_id"]): cause["link"] for cause in answer["causes"] if cause["class"] == "failure"}
+    blamed = {key_of(cause["flow_id"]): cause["link"] for cause in answer["causes"]
+              if cause["class"] == "failure"}
     hurt = {flow: link for flow, link in truth.items() if link in wanted}
-    return {"precision": share(len(named & wanted), len(named)), "recall": share(len(named & wanted), len(wanted)),
-            "accuracy": share(sum(truth.get(flow) == link for flow, link in blamed.items()), len(blamed)),
+    return {"precision": share(len(named & wanted), len(named)),
+            "recall": share(len(named & wanted), len(wanted)),
+            "accuracy": share(sum(truth.get(flow) == link for flow, link in blamed.items()),
+                              len(blamed)),
             "found": share(sum(blamed.get(flow) == link for flow, link in hurt.items()), len(hurt))}
 
 
@@ -155,7 +183,8 @@ def run(options, point, seed):
     name = evidence(options, point, seed, faults, shape)
     truth, wanted, found = truths(name), {fault["link"] for fault in faults}, {}
     for localiser in LOCALISERS:
-        out = subprocess.run([options.program, "localise", "--topology", topology, "--evidence", name, "--localiser", localiser, "--causes",
+        out = subprocess.run([options.program, "localise", "--topology", topology, "--evidence",
+                              name, "--localiser", localiser, "--causes",
                               "--json"], stdout=subprocess.PIPE, check=True).stdout
         found[localiser] = measure(json.loads(out), wanted, truth)
     os.unlink(name)
@@ -201,7 +230,8 @@ def rows_of(name, figure, found):
     for point in figure.points:
         for localiser in LOCALISERS:
             runs = [one[localiser] for one in found[point]]
-            yield {"figure": name, "localiser": localiser, figure.x.replace(" ", "_"): point.x, "seeds": len(runs),
+            yield {"figure": name, "localiser": localiser, figure.x.replace(" ", "_"): point.x,
+                   "seeds": len(runs),
                    **{m: mean_error([one[m] for one in runs]) for m in figure.measures}}
 
 
@@ -213,24 +243,30 @@ def draw(options, name, figure, rows):
     measures = figure.measures[:2]
     places = [point.x for point in figure.points]
     blocks = [(f"{localiser}: place, {figure.x}, " + ", ".join(f"{m}, error" for m in measures),
-               [(places.index(row[figure.x.replace(" ", "_")]), row[figure.x.replace(" ", "_")], *(v for m in measures for v in row[m] or ("nan", 0)))
+               [(places.index(row[figure.x.replace(" ", "_")]), row[figure.x.replace(" ", "_")],
+                 *(v for m in measures for v in row[m] or ("nan", 0)))
                 for row in rows if row["localiser"] == localiser]) for localiser in LOCALISERS]
     plots.data(options.out, f"figure{name}", blocks)
     colours = (*plots.COLOURS, "#CC79A7")
     parts = [f"set title '{m}'\nplot " + ", ".join(
-        plots.lines(f"figure{name}.dat", i, f"1:{3 + 2 * at}:{4 + 2 * at}:xtic(2)", localiser, colours[i], "yerrorlines lw 2 pt 7 ps 0.6")
+        plots.lines(f"figure{name}.dat", i, f"1:{3 + 2 * at}:{4 + 2 * at}:xtic(2)", localiser,
+                    colours[i], "yerrorlines lw 2 pt 7 ps 0.6")
         for i, localiser in enumerate(LOCALISERS)) for at, m in enumerate(measures)]
-    plots.plot(options.out, f"figure{name}", "set multiplot layout 1,2 margins 0.07,0.97,0.17,0.88 spacing 0.10\nset yrange [0:1.05]\n"
-               f"set offsets 0.3,0.3,0,0\nset key bottom left\nset xlabel '{figure.x}'\n" + "\n".join(parts) + "\nunset multiplot")
+    plots.plot(options.out, f"figure{name}", "set multiplot layout 1,2 margins 0.07,0.97,0.17,0.88 "
+               "spacing 0.10\nset yrange [0:1.05]\n"
+               f"set offsets 0.3,0.3,0,0\nset key bottom left\nset xlabel '{figure.x}'\n"
+               + "\n".join(parts) + "\nunset multiplot")
 
 
 def section(name, figure, rows):
     """Markdown of a figure: what the paper says, and a line a point with all localisers"""
     head = [figure.x, "localiser", *figure.measures]
-    body = [[f"{row[figure.x.replace(' ', '_')]:g}" if not isinstance(row[figure.x.replace(" ", "_")], str) else row[figure.x.replace(" ", "_")],
+    body = [[f"{row[figure.x.replace(' ', '_')]:g}" if not isinstance(
+        row[figure.x.replace(" ", "_")], str) else row[figure.x.replace(" ", "_")],
              row["localiser"], *(text_of(row[m]) for m in figure.measures)] for row in rows]
     table = "\n".join("| " + " | ".join(line) + " |" for line in (head, ["---"] * len(head), *body))
-    return f"## {name}: {figure.title}\n\n![{figure.title}](figure{name}.svg)\n\nThe paper: {figure.says}.\n\n{table}\n"
+    return (f"## {name}: {figure.title}\n\n![{figure.title}](figure{name}.svg)\n\nThe paper: "
+            f"{figure.says}.\n\n{table}\n")
 
 
 HEADER = """# Figures of paper 007
@@ -264,11 +300,14 @@ def main():
     options = parser.parse_args()
     options.program = os.path.join(options.bin, "pathdump")
     os.makedirs(options.out, exist_ok=True)
-    chosen = {name: figure for name, figure in FIGURES.items() if name in options.figures.split(",") or name.rstrip("ab") in options.figures.split(",")}
+    chosen = {name: figure for name, figure in FIGURES.items() if name in options.figures.split(",")
+              or name.rstrip("ab") in options.figures.split(",")}
     points = list(dict.fromkeys(point for figure in chosen.values() for point in figure.points))
-    jobs = [(point, seed) for point in points for seed in range(options.first, options.first + 2 * options.seeds, 2)]
+    jobs = [(point, seed) for point in points
+            for seed in range(options.first, options.first + 2 * options.seeds, 2)]
     found, parts, kept = collections.defaultdict(list), [], Kept(options.keep)
-    with tempfile.TemporaryDirectory() as options.scratch, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+    with tempfile.TemporaryDirectory() as options.scratch, concurrent.futures.ThreadPoolExecutor(
+        options.jobs) as pool:
         for shape in {point.shape for point in points}:
             network(options, {**SHAPE, "pods": shape})
         for (point, _), result in zip(jobs, pool.map(lambda job: kept.run(options, *job), jobs)):
