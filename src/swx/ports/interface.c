@@ -53,6 +53,14 @@ static void put_tag(struct pd_swx_frame *frame, const uint16_t tag[2])
     frame->bytes += TAG_BYTES;
 }
 
+/* A link that is down may come up again; an interface that is no more leaves its socket unbound. */
+static bool vanished(int fd)
+{
+    struct sockaddr_ll address = {.sll_ifindex = -1};
+    socklen_t bytes = sizeof address;
+    return getsockname(fd, (struct sockaddr *)&address, &bytes) || address.sll_ifindex <= 0;
+}
+
 static enum pd_swx_received receive(struct pd_swx_port *port, struct pd_swx_frame *frame)
 {
     struct iovec part = {.iov_base = pd_swx_frame_data(frame),
@@ -65,7 +73,8 @@ static enum pd_swx_received receive(struct pd_swx_port *port, struct pd_swx_fram
     uint16_t tag[2];
     ssize_t got = recvmsg(port->fd, &message, MSG_DONTWAIT | MSG_TRUNC);
     if (got < 0) {
-        port->gone = errno != EAGAIN && errno != EINTR && errno != ENOBUFS;
+        port->gone = errno == ENETDOWN ? vanished(port->fd)
+                                       : errno != EAGAIN && errno != EINTR && errno != ENOBUFS;
         return port->gone ? PD_SWX_ENDED : PD_SWX_NOTHING;
     }
     if (message.msg_flags & MSG_TRUNC) {
