@@ -24,6 +24,13 @@ const bit<16> INT_UNKNOWN = 0x07ff;
 
 const bit<8> INT_EXCEEDED = 4; // E, of the header's first byte
 
+// A probe reports by itself: behind a stack no switch would find its labels.
+#ifdef WITH_SR_INT
+#define NO_PROBE if (m.is_probe == 0)
+#else
+#define NO_PROBE
+#endif
+
 control IntMd(inout headers_t h, inout metadata_t m) {
     bit<16> wanted = 0;
     SetDscp() dscp_setter;
@@ -79,7 +86,9 @@ control IntMd(inout headers_t h, inout metadata_t m) {
                     dscp_setter.apply(h, m);
                 } else if (m.int_is_sink == 0) {
                     if (m.l4_ports != 0) {
-                        int_watch.apply();
+                        NO_PROBE {
+                            int_watch.apply();
+                        }
                     }
                 }
             } else if (h.int_header.isValid()) {

@@ -186,6 +186,18 @@ static uint32_t crc_of(uint32_t polynomial, uint32_t byte)
     return byte;
 }
 
+/* Beside path filters, meters tell by which of them a packet came: where these are. */
+static int tell_carrier(const struct maker *m)
+{
+    struct pd_codec_rows rows;
+    int err = m->edge ? pd_codec_rows_make(m->edge, m->want->sw, m->want->depth, &rows) : 0;
+    if (m->edge && !err) {
+        pd_tables_number(m->tables, "bloom", 0, rows.carrier);
+        pd_codec_rows_done(&rows);
+    }
+    return err;
+}
+
 /* A hash for each row of HashPipe: reflected CRCs of three polynomials, by tables of bytes. */
 static int make_meters(struct maker *m)
 {
@@ -198,7 +210,8 @@ static int make_meters(struct maker *m)
     }
     pd_tables_number(m->tables, "clock", CLOCK_EPOCH_MS, EPOCH_MS);
     pd_topology_ports(m->want->topology, m->want->sw, visit_end, m);
-    return pd_tables_error(m->tables);
+    int err = tell_carrier(m);
+    return err ? err : pd_tables_error(m->tables);
 }
 
 /* ---- programs */

@@ -14,7 +14,7 @@ from capture import ethernet, packet
 from programs import pathdump
 
 SOURCE = pathlib.Path(os.environ.get("PD_SOURCE") or pathlib.Path(__file__).parents[3])
-SPEC = SOURCE / "p4/compiled/pna/meters.spec"
+MARK = 1 << 32                  # a filter that is there, among the marks of its codec
 TCP, UDP = 6, 17
 EPOCH_NS = 100_000_000
 ROWS, WIDTH = 3, 1024
@@ -40,8 +40,9 @@ def row_of(flow, action):
     return "match " + " ".join(map(hex, fields)) + f" action {action}\n"
 
 
-def add_rules(folder, name, flows):
-    table, action = names(SPEC.read_text(), name, "counted")
+def add_rules(folder, name, flows, program="meters"):
+    spec = SOURCE / f"p4/compiled/pna/{program}.spec"
+    table, action = names(spec.read_text(), name, "counted")
     with open(f"{folder}/{table}.swx", "w", encoding="utf-8") as out:
         out.writelines(row_of(flow, action) for flow in flows)
 
@@ -78,15 +79,16 @@ class Meters(unittest.TestCase):
             found[bucket_key(flow)] = flow
         return list(found.values())
 
-    def frames(self, flows, count, first_ns, last_ns):
-        """of all marks, whatever the epoch"""
+    def frames(self, flows, count, first_ns, last_ns, filters=(None,)):
+        """of all marks, whatever the epoch; filters are those of the carrier of two tags"""
         times = self.random.sample(range(first_ns, last_ns, 1000), count)
         for time_ns in sorted(times):
             flow = self.random.choice(flows)
             raw = packet(flow["src_ip"], flow["dst_ip"], flow["src_port"], flow["dst_port"],
                          bytes(self.random.randint(0, 40)), flow["protocol"],
                          dscp=self.random.randrange(64))
-            yield time_ns, ethernet(raw)
+            held = self.random.choice(filters)
+            yield time_ns, ethernet(raw, (held & 0xFFFF, held >> 16) if held else ())
 
     def reference(self, role, rules, frames, monitor):
         write_pcap(f"{self.at}/all.pcap", frames)
@@ -99,7 +101,7 @@ class Meters(unittest.TestCase):
 
     def read(self, switch, role):
         """what `meters count` prints, out of the arrays; only the newest two epochs are left"""
-        names = ("epoch", "src_hi", "src_lo", "dst_hi", "dst_lo", "flow", "count", "dirty")
+        names = ("epoch", "src_hi", "src_lo", "dst_hi", "dst_lo", "flow", "count", "dirty", "filter")
         arrays = {name: switch.array("bucket_" + name) for name in names}
         newest = switch.array("meter_epochs")[2 * role:2 * role + 2]
         found = {}
@@ -107,7 +109,7 @@ class Meters(unittest.TestCase):
             instance, row, place = at >> 12 & 1, at >> 10 & 3, at & 1023
             if arrays["epoch"][at] and arrays["epoch"][at] == newest[instance]:
                 key = tuple(arrays[name][at] for name in names[1:6])
-                value = "dirty" if arrays["dirty"][at] else (key, arrays["count"][at])
+                value = "dirty" if arrays["dirty"][at] else (key, arrays["count"][at], arrays["filter"][at])
                 found[row, place, arrays["epoch"][at] - 1] = value
         counters = switch.array("meter_counters")[8 * role:8 * role + 5]
         return found, dict(zip(COUNTERS, counters)), [one - 1 for one in newest if one]
@@ -117,7 +119,8 @@ class Meters(unittest.TestCase):
         for number, row in enumerate(reading["rows"]):
             for one in row:
                 if one["epoch"] in epochs:
-                    value = "dirty" if one["dirty"] else (bucket_key(one["flow_id"]), one["count"])
+                    mark = MARK | one["filter"] if one["filter"] else 0
+                    value = "dirty" if one["dirty"] else (bucket_key(one["flow_id"]), one["count"], mark)
                     found[number, one["bucket"], one["epoch"]] = value
         return found
 
@@ -145,16 +148,25 @@ class Meters(unittest.TestCase):
         self.assertEqual({time_ns: self.dscp(raw) & 3 for time_ns, raw in sent}, marks)
 
     def test_downstream_counts_marks_late_ones_and_strays_as_in_c(self):
+        self.downstream("meters", (None,))
+
+    def test_downstream_tells_filters_apart_as_in_c(self):
+        """where path filters are written, too: packets of a flow by two ways make its bucket dirty"""
+        self.downstream("path-bloom+meters", (0x00C10204, 0x00C10204, 0x00C10204, 0x80010204))
+
+    def downstream(self, program, filters):
         flows = self.flows(900)
         watched = flows[:600]
-        frames = list(self.frames(flows, 6000, BEGIN_NS, BEGIN_NS + 5 * EPOCH_NS // 2))
+        frames = list(self.frames(flows, 6000, BEGIN_NS, BEGIN_NS + 5 * EPOCH_NS // 2, filters))
         rules = [{"flow_id": flow, "filter": 0} for flow in watched]
         reading = self.reference("dsm", {"usm": [], "dsm": rules}, frames, 3)
-        folder = tables(f"{self.at}/tables", self.topology, 3, "meters")
-        add_rules(folder, "meter_down", watched)
-        with Switch(self.at, 3, "meters", folder, {1: frames, 3: []}) as switch:
+        folder = tables(f"{self.at}/tables", self.topology, 3, program)
+        add_rules(folder, "meter_down", watched, program)
+        with Switch(self.at, 3, program, folder, {1: frames, 3: []}) as switch:
             buckets = self.compare(switch, 1, reading)
             self.assertIn("dirty", buckets.values())
+            self.assertEqual({one[2] for one in buckets.values() if one != "dirty"},
+                             {MARK | held if held else 0 for held in filters})
             self.assertEqual(switch.summary()["mirrored"], reading["counters"]["strays"])
         for name in ("counted", "unmarked", "late", "strays"):
             self.assertGreater(reading["counters"][name], 0, name)
