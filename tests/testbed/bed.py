@@ -74,18 +74,19 @@ class Host:
 class Bed:
     """owns the state folder STATE/NAME while it is up; see the file's head"""
 
-    def __init__(self, name=None, topology=None, binaries=BINARIES, tags=True, tagged=(), edges=(), ovs=OVS, controller=False, fabric="ovs", offloads=False, plan=None):
+    def __init__(self, name=None, topology=None, binaries=BINARIES, tags=True, tagged=(), edges=(), ovs=OVS, controller=False, fabric="ovs", offloads=False, plan=None, program=None):
         """topology: a file, by default a fat-tree of 4; tags: whether switches tag; tagged: host IDs that get frames
         with their tags on (they run an agent), or the function all; edges: IDs of hosts that stand behind a patched
         switch of their own, of the build in the folder `ovs`; controller: the tagging rules are put on the switches by a
         pathdump-controller of the bed, to which its agents belong; fabric: what its switches are (a folder of fabrics/);
-        plan: a telemetry plan, by which the switches of the fabric tc write digests; the codec is then pint, unless the topology names it;
+        program: the set of programs that the switches of the fabric p4 run, by default that of the codec;
+        plan: a telemetry plan, by which the switches of the fabrics tc and p4 write digests; the codec is then pint, unless the topology names it;
         offloads: hosts send and take packets of up to 64 KB, as network cards let them: for speed, where nobody counts packets"""
         self.name = name or f"bed{os.getpid()}"
         self.folder = os.path.join(STATE, self.name)
         self.binaries = os.path.abspath(binaries)
         self.topology, self.tags, self.tagged = topology, tags, tagged
-        self.plan = plan and os.path.abspath(plan)
+        self.plan, self.program = plan and os.path.abspath(plan), program
         self.edge_hosts, self.ovs = sorted(edges), os.path.abspath(ovs)
         self.controller = Controller(self) if controller else None
         self.down_links, self.started, self.offloads = set(), [], offloads
@@ -170,7 +171,7 @@ class Bed:
     def take_plan(self):
         """the bed's own copy, and a topology whose codec reads digests"""
         if not self.fabric.digests:
-            raise RuntimeError(f"switches of the fabric {self.fabric.name} cannot write digests: only those of tc can")
+            raise RuntimeError(f"switches of the fabric {self.fabric.name} cannot write digests: those of tc and p4 can")
         self.plan = shutil.copy(self.plan, os.path.join(self.folder, "plan.json"))
         with open(self.topology, encoding="utf-8") as file:
             topology = json.load(file)
