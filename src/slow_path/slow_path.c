@@ -95,13 +95,14 @@ static void put_number(struct pd_addr *addr, unsigned at, unsigned bytes, uint64
 
 static bool read_address(struct pd_slow_path *path, const char *line)
 {
-    unsigned port, v4;
+    unsigned v4;
+    int port; /* as the tables' rows have it: 0x1, or 1 */
     uint64_t hi, lo;
     struct pd_addr addr = {{0}};
     int end = 0;
-    if (sscanf(line, " match %u action address v4 %x v6_hi %" SCNx64 " v6_lo %" SCNx64 " %n", &port,
+    if (sscanf(line, " match %i action address v4 %x v6_hi %" SCNx64 " v6_lo %" SCNx64 " %n", &port,
                &v4, &hi, &lo, &end) != 4 ||
-        line[end] || !port || port >= PD_SLOW_PATH_PORTS) {
+        line[end] || port <= 0 || port >= (int)PD_SLOW_PATH_PORTS) {
         return false;
     }
     if (v4) {

@@ -123,7 +123,8 @@ class Captures(unittest.TestCase):
                 ({"seen__array": ["0"]}, ["seen.array:1:", "INDEX VALUE"]),
                 ({"sean__array": ["0 1"]}, ["sean.array", "no array sean"]),
                 ({"interfaces__swx": ["match 1 action address v4 0x1 v6_hi 0x0 v6_lo 0x0",
-                                      "match 300"]}, ["interfaces.swx:2:"])):
+                                      "match 0x2 action address v4 0x1 v6_hi 0x0 v6_lo 0x0",
+                                      "match 300"]}, ["interfaces.swx:3:"])):
             with self.subTest(tables=tables):
                 folder = write_tables(tempfile.mkdtemp(dir=self.at), **tables)
                 self.refused(words, self.config(tables=folder))
