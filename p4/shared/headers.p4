@@ -75,7 +75,7 @@ header extension_h {
 }
 
 header more_h {
-    varbit<2040> bytes;
+    varbit<16320> bytes;
 }
 
 header tcp_h {
