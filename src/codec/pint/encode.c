@@ -70,8 +70,7 @@ static size_t write_frame(const struct pd_pint_plan *plan, const uint8_t *frame,
 }
 
 static bool cross(const struct pd_pint_plan *plan, const uint32_t *path, size_t len,
-                  const uint64_t *const *values, unsigned first_hop,
-                  struct pd_pint_crossing *crossing)
+                  const uint64_t *const *values, uint8_t ttl, struct pd_pint_crossing *crossing)
 {
     uint64_t here[PD_PINT_QUERIES_MAX] = {0};
     struct pd_pint_visit visit = {.packet_id = crossing->packet_id, .values = here};
@@ -81,7 +80,7 @@ static bool cross(const struct pd_pint_plan *plan, const uint32_t *path, size_t 
             here[n] = values[n] ? values[n][p] : 0;
         }
         visit.sw = path[p];
-        visit.hop = first_hop + (unsigned)p;
+        visit.hop = pd_packet_hops((uint8_t)(ttl - p)) + 1; /* a switch knows nothing else */
         visit.first = p == 0;
         if (pd_pint_switch(plan, &visit, &crossing->digest)) {
             crossing->sw = visit.sw;
@@ -106,7 +105,7 @@ int pd_pint_encode(const struct pd_pint_plan *plan, const uint8_t *frame, size_t
         return pd_fail(error, -PD_E_VALUE, "a TTL of %u does not last for %zu switches", ttl, len);
     }
     crossing.set = pd_pint_set_of(plan, crossing.packet_id);
-    crossing.looped = cross(plan, path, len, values, pd_packet_hops(ttl) + 1, &crossing);
+    crossing.looped = cross(plan, path, len, values, ttl, &crossing);
     if (!crossing.looped) {
         crossing.frame_bytes =
             write_frame(plan, frame, bytes, packet, (unsigned)len, crossing.digest, ret_frame);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled programs on pathdump-switch: their frames are those of the reference encoders in C."""
+import ipaddress
 import json
 import random
 import struct
@@ -81,6 +82,33 @@ class Walks(unittest.TestCase):
                 for path, before, after in zip(PATHS, sent, net.walk(PATHS, sent)):
                     self.assertEqual(after, routed(before, len(path)), path)
 
+    def test_time_exceeded(self):
+        """the answer comes from the address of the link that the packet came in by, of its family"""
+        topology = f"{self.folder}/addrs.json"
+        with open(topology, "w", encoding="utf-8") as file:
+            file.write(pathdump("topology", "generate", "fat-tree", "--k", "4", "--addrs"))
+        net = self.network(topology, "forward")
+        for family, kind in ((4, 11), (6, 3)):
+            raw = capture.ethernet(capture.packet(address(1, 2, family), address(3, 3, family), 7, 80, b"x" * 20))
+            raw = routed(raw, 63)                           # TTL 1
+            (result,), summaries = net.send([(9, net.port(9, 1), raw)])
+            self.assertEqual((summaries[9]["punted"], summaries[9]["answered"]), (1, 1))
+            self.assertEqual(result[0], net.port(9, 1))
+            answer = result[1]
+            begin, end, body = (26, 30, 34) if family == 4 else (22, 38, 54)
+            self.assertEqual(answer[begin:end], self.link_address(topology, family))
+            self.assertEqual(answer[end:2 * end - begin], raw[begin:end])
+            self.assertEqual(answer[body], kind)
+            self.assertIn(raw[14:42], answer)
+
+    @staticmethod
+    def link_address(topology, family):
+        """of switch 9 towards rack 1"""
+        with open(topology, encoding="utf-8") as file:
+            link = next(one for one in json.load(file)["links"] if {one["source"], one["target"]} == {1, 9})
+        addrs = link["source_addrs"] if link["source"] == 9 else link["target_addrs"]
+        return next(ip.packed for ip in map(ipaddress.ip_address, addrs) if ip.version == family)
+
     def check_link_tags(self, net, topology):
         for family in (4, 6):
             ends = [(address(p[0], 2, family), address(p[-1], 3, family)) for p in PATHS]
@@ -145,7 +173,7 @@ class Walks(unittest.TestCase):
         raw = bytearray(capture.ethernet(capture.packet(
             address(path[0], 2, family), address(path[-1], 3, family), self.random.randint(1, 65535),
             80, self.random.randbytes(30), self.random.choice((TCP, UDP)))))
-        ttl = self.random.choice((64, 128, 255, self.random.randint(8, 64)))
+        ttl = self.random.choice((64, 128, 255, self.random.randint(8, 255), self.random.randint(65, 70)))
         if family == 6:
             raw[21] = ttl
             return bytes(raw)
