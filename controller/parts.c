@@ -9,6 +9,7 @@
 #include "controller/installed/installed.h"
 #include "controller/links/links.h"
 #include "controller/map/map.h"
+#include "controller/meters/meters.h"
 #include "controller/openflow.h"
 #include "controller/pulse.h"
 #include "controller/telemetry/telemetry.h"
@@ -30,6 +31,7 @@ const struct pd_part *const pd_controller_parts[] = {
     &pd_installed_part,
     &pd_telemetry_part,
     &pd_map_part,
+    &pd_meters_part,
 #define X(symbol) &(symbol),
     PD_EXTENSION_CONTROLLER_PART(X)
 #undef X

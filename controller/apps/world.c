@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "controller/apps/private.h"
 #include "controller/execute.h"
+#include "controller/meters/meters.h"
 #include "controller/telemetry/telemetry.h"
 
 #define SKEW_US (60 * PD_US_PER_S) /* by which clocks of hosts may be ahead of this one's */
@@ -162,12 +163,20 @@ static int observe(void *context, uint64_t from_us, uint64_t to_us, unsigned wan
 {
     struct pd_apps_world *world = context;
     const struct pd_app_call call = {.world = &world->world};
+    const unsigned metered = pd_controller_meters_are_there() ? PD_APP_METERS : 0;
+    const bool flows = wanted & (PD_APP_FLOWS | PD_APP_EACH_FLOW);
+    int err = 0;
 
-    pd_app_lacks_evidence(wanted, PD_APP_FLOWS | PD_APP_EACH_FLOW, report);
-    return wanted & (PD_APP_FLOWS | PD_APP_EACH_FLOW)
-               ? pd_app_join(&world->join, &call, from_us, to_us, wanted & PD_APP_EACH_FLOW, sink,
-                             report, error)
-               : 0;
+    pd_app_lacks_evidence(wanted, PD_APP_FLOWS | PD_APP_EACH_FLOW | metered, report);
+    if (flows) {
+        err = pd_app_join(&world->join, &call, from_us, to_us, wanted & PD_APP_EACH_FLOW, sink,
+                          report, error);
+    }
+    if (!err && wanted & metered) {
+        err = pd_controller_meters_observe(from_us, to_us, flows, sink);
+        err = err ? pd_fail(error, err, "meters: %s", pd_error_text(err)) : 0;
+    }
+    return err;
 }
 
 /* ---- switches ---- */

@@ -62,6 +62,8 @@ extern const struct pd_cli_command pd_cli_topology_generate, pd_cli_topology_fat
 extern const struct pd_cli_command pd_cli_codec_verify, pd_cli_codec_encode, pd_cli_codec_decode,
     pd_cli_codec_rules, pd_cli_codec_assign;
 extern const struct pd_cli_command pd_cli_meters_count, pd_cli_meters_compare;
+extern const struct pd_cli_command pd_cli_monitors_start, pd_cli_monitors_status,
+    pd_cli_monitors_stop, pd_cli_segments;
 extern const struct pd_cli_command pd_cli_pint_decode, pd_cli_pint_encode, pd_cli_pint_plan,
     pd_cli_pint_tables, pd_cli_pint_trials;
 extern const struct pd_cli_command pd_cli_p4_programs, pd_cli_p4_tables;

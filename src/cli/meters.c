@@ -2,8 +2,6 @@
 /* What the commands `pathdump meters …` share. */
 #include "cli/meters.h"
 
-#include "packet/filter.h"
-
 int pd_cli_meters_open(const char *topology, struct pd_cli_meters *ret_meters,
                        struct pd_error *error)
 {
@@ -26,16 +24,6 @@ void pd_cli_meters_close(struct pd_cli_meters *meters)
 {
     pd_codec_free(meters->codec);
     pd_topology_free(meters->topology);
-}
-
-uint64_t pd_cli_meters_filter(const struct pd_cli_meters *meters, uint64_t mark)
-{
-    return meters->codec->read_mark ? mark & ~PD_FILTER_PRESENT : mark;
-}
-
-uint64_t pd_cli_meters_mark(const struct pd_cli_meters *meters, uint64_t filter)
-{
-    return meters->codec->read_mark ? filter | PD_FILTER_PRESENT : filter;
 }
 
 int pd_cli_meters_load(const char *file, json_t **ret_document, struct pd_error *error)

@@ -19,11 +19,6 @@ int pd_cli_meters_open(const char *topology, struct pd_cli_meters *ret_meters,
                        struct pd_error *error);
 void pd_cli_meters_close(struct pd_cli_meters *meters);
 
-/* A mark as the number that rules and readings have: of a path filter without the bit that says
- * that there is one. */
-uint64_t pd_cli_meters_filter(const struct pd_cli_meters *meters, uint64_t mark);
-uint64_t pd_cli_meters_mark(const struct pd_cli_meters *meters, uint64_t filter);
-
 /* Reads a JSON file whose document is an object. */
 int pd_cli_meters_load(const char *file, json_t **ret_document, struct pd_error *error);
 

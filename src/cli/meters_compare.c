@@ -9,7 +9,7 @@
 
 #include "cli/json.h"
 #include "cli/meters.h"
-#include "meter/compare.h"
+#include "evidence/meters.h"
 #include "query/members.h"
 #include "query/rows/text.h"
 
@@ -23,148 +23,12 @@ struct settings {
 struct comparing {
     const struct settings *set;
     struct pd_cli_meters meters;
-    struct pd_meter_readings all;
-    size_t entries_room, strays_room;
+    struct pd_evidence_meters read;
     json_t *segments, *undetermined;
     uint64_t flows, lossy, more_received;
 };
 
 /* ---- files ---- */
-
-static int reserve(void **items, size_t *room, size_t len, size_t bytes)
-{
-    if (len < *room) {
-        return 0;
-    }
-    const size_t more = *room ? 2 * *room : 256;
-    void *grown = reallocarray(*items, more, bytes);
-
-    if (!grown) {
-        return -ENOMEM;
-    }
-    *items = grown;
-    *room = more;
-    return 0;
-}
-
-/* A whole number from `least` to `most`. */
-static bool read_number(const json_t *object, const char *key, uint64_t least, uint64_t most,
-                        uint64_t *ret_number)
-{
-    const json_t *value = json_object_get(object, key);
-    const json_int_t number = json_integer_value(value);
-
-    if (!json_is_integer(value) || number < 0 || (uint64_t)number < least ||
-        (uint64_t)number > most) {
-        return false;
-    }
-    *ret_number = (uint64_t)number;
-    return true;
-}
-
-static bool read_clean(const struct comparing *c, const json_t *bucket, bool downstream,
-                       struct pd_meter_entry *entry)
-{
-    uint64_t filter = 0;
-
-    if (pd_query_flow_id_read(json_object_get(bucket, "flow_id"), &entry->flow, NULL) ||
-        !read_number(bucket, "count", 1, INT64_MAX, &entry->pkts) ||
-        (downstream && !read_number(bucket, "filter", 0, INT64_MAX, &filter))) {
-        return false;
-    }
-    entry->filter = downstream ? pd_cli_meters_mark(&c->meters, filter) : 0;
-    return true;
-}
-
-static int read_bucket(struct comparing *c, const json_t *bucket, uint32_t reading, uint8_t row)
-{
-    const struct pd_meter_reading *meter = &c->all.readings[reading];
-    const json_t *dirty = json_object_get(bucket, "dirty");
-    struct pd_meter_entry entry = {.reading = reading, .row = row};
-    uint64_t place = 0;
-
-    if (!read_number(bucket, "bucket", 0, meter->width - 1, &place) ||
-        !read_number(bucket, "epoch", 0, INT64_MAX, &entry.epoch) || !json_is_boolean(dirty)) {
-        return -PD_E_SYNTAX;
-    }
-    entry.bucket = (uint32_t)place;
-    entry.dirty = json_is_true(dirty);
-    if (!entry.dirty && !read_clean(c, bucket, meter->downstream, &entry)) {
-        return -PD_E_SYNTAX;
-    }
-    const int err = reserve((void **)&c->all.entries, &c->entries_room, c->all.entries_len,
-                            sizeof *c->all.entries);
-    if (!err) {
-        c->all.entries[c->all.entries_len++] = entry;
-    }
-    return err;
-}
-
-static int read_stray(struct comparing *c, const json_t *item)
-{
-    struct pd_meter_stray stray;
-
-    if (pd_query_flow_id_read(json_object_get(item, "flow_id"), &stray.flow, NULL) ||
-        !read_number(item, "epoch", 0, INT64_MAX, &stray.epoch)) {
-        return -PD_E_SYNTAX;
-    }
-    const int err =
-        reserve((void **)&c->all.strays, &c->strays_room, c->all.strays_len, sizeof *c->all.strays);
-    if (!err) {
-        c->all.strays[c->all.strays_len++] = stray;
-    }
-    return err;
-}
-
-static int read_head(struct comparing *c, const json_t *document, struct pd_meter_reading *reading)
-{
-    const char *role = json_string_value(json_object_get(document, "role"));
-    const json_t *rows = json_object_get(document, "rows");
-    uint64_t monitor = 0, width = 0;
-
-    if (!role || (strcmp(role, "usm") && strcmp(role, "dsm")) || !json_is_array(rows) ||
-        !json_array_size(rows) || json_array_size(rows) > PD_METER_ROWS_MAX ||
-        !read_number(document, "monitor", 1, UINT32_MAX, &monitor) ||
-        !read_number(document, "width", 1, PD_METER_WIDTH_MAX, &width) || width & (width - 1)) {
-        return -PD_E_SYNTAX;
-    }
-    *reading = (struct pd_meter_reading){.monitor = (uint32_t)monitor,
-                                         .downstream = !strcmp(role, "dsm"),
-                                         .rows = (uint8_t)json_array_size(rows),
-                                         .width = (uint32_t)width};
-    return pd_topology_switch(c->meters.topology, reading->monitor) == PD_NONE ? -PD_E_NOT_FOUND
-                                                                               : 0;
-}
-
-static int read_document(struct comparing *c, const json_t *document, const char **ret_where)
-{
-    const uint32_t reading = (uint32_t)c->all.len;
-    json_t *row, *bucket, *stray;
-    size_t r, i;
-    int err = read_head(c, document, &c->all.readings[reading]);
-
-    *ret_where = err == -PD_E_NOT_FOUND ? "monitor" : "role, monitor, width or rows";
-    if (err) {
-        return err;
-    }
-    c->all.len++;
-    *ret_where = "rows";
-    json_array_foreach(json_object_get(document, "rows"), r, row)
-    {
-        json_array_foreach(row, i, bucket)
-        {
-            err = err ? err : read_bucket(c, bucket, reading, (uint8_t)r);
-        }
-    }
-    if (!err) {
-        *ret_where = "strays";
-    }
-    json_array_foreach(json_object_get(document, "strays"), i, stray)
-    {
-        err = err ? err : read_stray(c, stray);
-    }
-    return err;
-}
 
 static int read_file(struct comparing *c, const char *file, struct pd_error *error)
 {
@@ -175,7 +39,7 @@ static int read_file(struct comparing *c, const char *file, struct pd_error *err
     if (err) {
         return err;
     }
-    err = read_document(c, document, &where);
+    err = pd_evidence_meters_take(&c->read, document, &where);
     json_decref(document);
     return err ? pd_fail(error, err, "%.300s: %s: %s", file, where, pd_error_text(err)) : 0;
 }
@@ -267,17 +131,18 @@ static int compare(struct comparing *c, const struct pd_cli_words *words, struct
     const struct pd_meter_compare how = {.ends_at = ends_at, .result = take_result, .context = c};
     int err = pd_cli_meters_open(c->set->topology, &c->meters, error);
 
-    c->all.readings = calloc((size_t)words->len + 1, sizeof *c->all.readings);
+    c->read.topology = c->meters.topology;
+    c->read.codec = c->meters.codec;
     c->segments = json_array();
     c->undetermined = json_array();
-    if (!err && (!c->all.readings || !c->segments || !c->undetermined)) {
+    if (!err && (!c->segments || !c->undetermined)) {
         err = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
     for (int i = 0; i < words->len && !err; i++) {
         err = read_file(c, words->words[i], error);
     }
     if (!err) {
-        err = pd_meter_compare(&c->all, &how);
+        err = pd_meter_compare(&c->read.all, &how);
         err = err ? pd_fail(error, err, "%s", pd_error_text(err)) : 0;
     }
     return err ? err : report(c, error);
@@ -289,9 +154,7 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
     const int err = compare(&c, words, error);
 
     pd_cli_meters_close(&c.meters);
-    free(c.all.readings);
-    free(c.all.entries);
-    free(c.all.strays);
+    pd_evidence_meters_done(&c.read);
     json_decref(c.segments);
     json_decref(c.undetermined);
     return err;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "cli/json.h"
 #include "cli/meters.h"
+#include "evidence/meters.h"
 #include "meter/epoch.h"
 #include "meter/meter.h"
 #include "query/members.h"
@@ -128,7 +129,7 @@ static json_t *bucket_json(const struct counting *c, const struct pd_meter_bucke
         object, "filter",
         bucket->dirty || !c->set->downstream
             ? json_null()
-            : json_integer((json_int_t)pd_cli_meters_filter(&c->meters, bucket->filter)));
+            : json_integer((json_int_t)pd_evidence_meters_filter(c->meters.codec, bucket->filter)));
     return object;
 }
 

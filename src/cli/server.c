@@ -69,6 +69,9 @@ int pd_cli_server_ask(const struct pd_cli_server *server, struct pd_cli_request 
     int err = ask(&request, &sink, error);
     if (!err) {
         err = pd_cli_memory_json(&text, &json, error);
+        if (!err && json_is_array(json)) {
+            json = json_pack("{s:o}", "items", json);
+        }
         if (!err && !json_is_object(json)) {
             err = pd_fail(error, -PD_E_SYNTAX, "the answer is no object");
         }

@@ -57,8 +57,9 @@ int pd_cli_url_check(const char *flag, const char *url, struct pd_error *error);
 /* A sink that stopped an answer has no words: these are they. */
 int pd_cli_sink_fail(int err, struct pd_error *error);
 
-/* Asks and reads the whole answer: an object. base, timeout_s and access of `request` are filled
- * in. ret_text gets the answer as it came, the caller frees both; may be NULL. */
+/* Asks and reads the whole answer: an object; a list is made the member "items" of one. base,
+ * timeout_s and access of `request` are filled in. ret_text gets the answer as it came, the caller
+ * frees both; may be NULL. */
 int pd_cli_server_ask(const struct pd_cli_server *server, struct pd_cli_request request,
                       struct pd_cli_memory *ret_text, json_t **ret_json, struct pd_error *error);
 

@@ -21,7 +21,7 @@ _pathdump
 printf '%s\\n' "${COMPREPLY[@]}"
 """
 PATH = f"{BIN}:{os.environ['PATH']}"
-COMMANDS = ["topology", "codec", "meters", "pint", "p4", "probes", "telemetry", "trace", "query", "install", "uninstall", "installed", "alarms", "status", "top",
+COMMANDS = ["topology", "codec", "meters", "monitors", "segments", "pint", "p4", "probes", "telemetry", "trace", "query", "install", "uninstall", "installed", "alarms", "status", "top",
             "hosts", "switches", "links", "audit", "apps", "app", "watch", "watches", "unwatch", "tib", "simulate", "localise", "ca", "complete", "help"]
 
 
