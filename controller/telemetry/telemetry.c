@@ -211,7 +211,7 @@ static void note(struct host *host, const json_t *status, const struct pd_error 
     } else {
         snprintf(host->hash, sizeof host->hash, "%.16s", hash ? hash : "");
         snprintf(host->reason, sizeof host->reason, "%s",
-                 able ? "" : "the codec of its topology is not pint alone");
+                 able ? "" : "no codec of its topology is pint");
     }
 }
 

@@ -33,6 +33,7 @@ struct part {
 struct flow {
     struct flow *next;
     struct pd_flow_id id;
+    uint64_t mark; /* of another codec, 0 without one */
     uint32_t host; /* ID of the receiver; 0: not in the topology */
     struct pd_pint_flow *state;
     uint64_t last_ns;
@@ -42,7 +43,7 @@ struct flow {
 /* A frame's, until there are several. */
 struct sample {
     struct pd_flow_id id;
-    uint64_t time_ns;
+    uint64_t mark, time_ns;
     uint32_t packet_id, hops, ip_bytes;
     uint16_t digest;
 };
@@ -58,6 +59,7 @@ struct pd_digests {
     struct pd_intake_tap tap;
     const struct pd_intake_tap *next;
     atomic_bool wanted;
+    uint64_t key_bits; /* of marks of another codec; 0: digests are alone */
     struct sample samples[PD_PINT_DRAWS_MAX];
     unsigned samples_len;
     struct flow *buckets[BUCKETS];
@@ -152,9 +154,10 @@ static int take_plan(struct pd_digests *digests, struct pd_pint_plan *plan)
     return err;
 }
 
-int pd_agent_digests_new(const char *topology_file, struct pd_pint_plan *plan, uint64_t flows_max,
-                         struct pd_agent_counters *counters, struct pd_alarms *alarms,
-                         struct pd_digests **ret_digests, struct pd_error *error)
+int pd_agent_digests_new(const char *topology_file, struct pd_pint_plan *plan, uint64_t key_bits,
+                         uint64_t flows_max, struct pd_agent_counters *counters,
+                         struct pd_alarms *alarms, struct pd_digests **ret_digests,
+                         struct pd_error *error)
 {
     struct pd_digests *digests = calloc(1, sizeof *digests);
     int err = digests ? 0 : pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
@@ -174,6 +177,7 @@ int pd_agent_digests_new(const char *topology_file, struct pd_pint_plan *plan, u
     }
     digests->counters = counters;
     digests->watch.alarms = alarms;
+    digests->key_bits = key_bits;
     digests->flows_max = flows_max;
     digests->counts_left = COUNTS_BYTES;
     *ret_digests = digests;
@@ -232,11 +236,11 @@ static struct flow **bucket_of(struct pd_digests *digests, const struct pd_flow_
     return &digests->buckets[pd_flow_id_hash(id) & (BUCKETS - 1)];
 }
 
-static struct flow *find(struct pd_digests *digests, const struct pd_flow_id *id)
+static struct flow *find(struct pd_digests *digests, const struct pd_flow_id *id, uint64_t mark)
 {
     struct flow *flow = *bucket_of(digests, id);
 
-    while (flow && !pd_flow_id_equal(&flow->id, id)) {
+    while (flow && (flow->mark != mark || !pd_flow_id_equal(&flow->id, id))) {
         flow = flow->next;
     }
     return flow;
@@ -258,7 +262,7 @@ static uint32_t host_of(const struct pd_topology *topology, const struct pd_flow
     return 0;
 }
 
-static struct flow *add(struct pd_digests *digests, const struct pd_flow_id *id)
+static struct flow *add(struct pd_digests *digests, const struct pd_flow_id *id, uint64_t mark)
 {
     const uint32_t src = pd_topology_tor_of(digests->topology, &id->src, id->ip_version);
     const uint32_t dst = pd_topology_tor_of(digests->topology, &id->dst, id->ip_version);
@@ -269,6 +273,7 @@ static struct flow *add(struct pd_digests *digests, const struct pd_flow_id *id)
         return NULL;
     }
     flow->id = *id;
+    flow->mark = mark;
     flow->host = host_of(digests->topology, id);
     flow->next = *bucket_of(digests, id);
     *bucket_of(digests, id) = flow;
@@ -313,10 +318,10 @@ static void measure(struct pd_digests *digests, struct part *part, const struct 
 static void take_sample(struct pd_digests *digests, const struct sample *sample,
                         const struct pd_pint_draw *draw)
 {
-    struct flow *flow = find(digests, &sample->id);
+    struct flow *flow = find(digests, &sample->id, sample->mark);
     size_t record = 0;
 
-    flow = flow ? flow : add(digests, &sample->id);
+    flow = flow ? flow : add(digests, &sample->id, sample->mark);
     pd_count(&digests->counters->digests, 1);
     if (!flow || pd_pint_flow_add(flow->state, sample->packet_id, sample->digest, sample->hops,
                                   draw, &record)) {
@@ -369,6 +374,7 @@ static void fold(struct pd_digests *digests, const struct pd_packet *packet, con
         return;
     }
     sample->id = packet->flow;
+    sample->mark = packet->mark & digests->key_bits;
     sample->time_ns = time_ns;
     sample->ip_bytes = packet->ip_bytes;
     sample->packet_id = pd_packet_id(frame, captured, packet, digests->plan->seed);
@@ -505,6 +511,40 @@ static void split_part(struct pd_digests *digests, struct flow *flow, size_t num
     }
 }
 
+static bool tells_paths(const struct pd_pint_plan *plan)
+{
+    for (unsigned q = 0; plan && q < plan->queries_len; q++) {
+        if (plan->queries[q].aggregation == PD_PINT_STATIC &&
+            plan->queries[q].value == PD_PINT_SWITCH_ID) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The record as it is, with what was measured on its way. */
+static void give_whole(struct pd_digests *digests, const struct splitting *splitting)
+{
+    const struct pd_trajectory_record *record = splitting->record;
+    struct flow *flow = find(digests, &record->flow, record->mark & digests->key_bits);
+    const size_t len = flow && splitting->columns ? pd_pint_flow_records(flow->state) : 0;
+    uint32_t bytes = 0;
+
+    for (size_t r = 0; r < len && !bytes; r++) {
+        const struct pd_pint_record *way = pd_pint_flow_record(flow->state, r);
+        struct pd_telemetry_counts *counts = &flow->parts[r].counts;
+        const struct pd_pint_path whole = {.len = way->hops, .first_hop = 1};
+        const struct pd_pint_path *path = tells_paths(digests->plan) ? &way->path : &whole;
+        if (path == &whole || has_switches(way)) {
+            bytes = column_of(digests, flow, counts, path);
+        }
+        if (bytes && splitting->take) {
+            pd_telemetry_counts_clear(counts, &digests->counts_left);
+        }
+    }
+    splitting->give(splitting->context, record, bytes ? digests->extra : NULL, bytes);
+}
+
 void pd_agent_digests_split(struct pd_digests *digests, const struct pd_trajectory_record *record,
                             bool take, bool columns, pd_digests_give *give, void *context)
 {
@@ -516,7 +556,14 @@ void pd_agent_digests_split(struct pd_digests *digests, const struct pd_trajecto
         return;
     }
     pd_agent_digests_flush(digests);
-    struct flow *flow = find(digests, &record->flow);
+    if (digests->key_bits) {
+        give_whole(digests, &splitting);
+        if (take) {
+            sweep(digests);
+        }
+        return;
+    }
+    struct flow *flow = find(digests, &record->flow, 0);
     const size_t len = flow ? pd_pint_flow_records(flow->state) : 0;
 
     rest.mark = 0;

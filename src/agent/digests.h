@@ -37,11 +37,17 @@
 struct pd_digests;
 struct pd_pint_plan;
 
-/* `flows_max`: of flows at a time; packets of more are counted and without a path. `plan` is the
+/* Beside a codec whose marks are keys (`key_bits`: of marks, not 0), digests are told apart by flow
+ * and mark, and records stay what they are: what hops measured goes with the record whose packets
+ * measured it, as soon as its path is known from digests, or at once where the plan has no query of
+ * paths.
+ *
+ * `flows_max`: of flows at a time; packets of more are counted and without a path. `plan` is the
  * digests' from then on, also after an error; NULL: none yet, all digests are left aside. */
-int pd_agent_digests_new(const char *topology_file, struct pd_pint_plan *plan, uint64_t flows_max,
-                         struct pd_agent_counters *counters, struct pd_alarms *alarms,
-                         struct pd_digests **ret_digests, struct pd_error *error);
+int pd_agent_digests_new(const char *topology_file, struct pd_pint_plan *plan, uint64_t key_bits,
+                         uint64_t flows_max, struct pd_agent_counters *counters,
+                         struct pd_alarms *alarms, struct pd_digests **ret_digests,
+                         struct pd_error *error);
 void pd_agent_digests_free(struct pd_digests *digests); /* NULL is fine */
 
 /* Another plan, the digests' from now on. Any thread; of several the last one counts. */

@@ -251,7 +251,7 @@ static int open_pipeline(void *daemon, const void *options, struct pd_error *err
     if (agent->digests) {
         config.digests = agent->digests;
         config.intake_config.tap = pd_agent_digests_tap(agent->digests, config.intake_config.tap);
-        config.intake_config.no_marks = true;
+        config.intake_config.no_marks = !agent->model->codecs.aside_tpid;
     }
     err = pd_agent_pipeline_open(&config, &agent->pipeline, error);
     if (err) {

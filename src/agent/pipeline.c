@@ -41,9 +41,9 @@ struct pd_pipeline {
     struct pd_digests *digests; /* the intake thread's; NULL: none */
     bool use_dscp, started;
     pd_packet_mark_reader *read_mark;
-    uint16_t tpid; /* of link tags, where they have their own */
-    int wake_fd;   /* wakes the intake thread */
-    int ended_fd;  /* tells that the intake has ended and is stored */
+    uint16_t tpid, aside_tpid; /* of link tags, where they have their own; of tags that are none */
+    int wake_fd;               /* wakes the intake thread */
+    int ended_fd;              /* tells that the intake has ended and is stored */
     atomic_bool stopping;
     /* Monotonic; each written by its thread, read by the watchdog: relaxed, nothing else hangs on
      * them. */
@@ -407,7 +407,8 @@ int pd_agent_pipeline_model(struct pd_pipeline *pipeline, struct pd_model *model
     char names[64];
 
     if (!(model->codecs.carriers & PD_CARRIER_DSCP) == pipeline->use_dscp ||
-        model->codecs.read_mark != pipeline->read_mark || model->codecs.tpid != pipeline->tpid) {
+        model->codecs.read_mark != pipeline->read_mark || model->codecs.tpid != pipeline->tpid ||
+        model->codecs.aside_tpid != pipeline->aside_tpid) {
         pd_fail(error, -PD_E_UNSUPPORTED,
                 "codec %s cannot replace the one in force without a restart",
                 pd_codec_set_names(&model->codecs, names, sizeof names));
@@ -451,6 +452,7 @@ static int open_parts(struct pd_pipeline *pipeline, const struct pd_pipeline_con
     intake_config.use_dscp = pipeline->use_dscp;
     intake_config.read_mark = pipeline->read_mark = config->model->codecs.read_mark;
     intake_config.tpid = pipeline->tpid = config->model->codecs.tpid;
+    intake_config.aside_tpid = pipeline->aside_tpid = config->model->codecs.aside_tpid;
     intake_config.wake_fd = pipeline->wake_fd;
     intake_config.stored = stored;
     intake_config.stored_context = config->tib;

@@ -37,14 +37,16 @@ static int open_telemetry(void *daemon, const void *options, struct pd_error *er
 {
     struct pd_agent *agent = daemon;
     const struct pd_settings *settings = agent->settings;
-    const bool fits =
-        !strcmp(agent->model->topology->codec, "pint") && agent->model->codecs.len == 1;
+    const struct pd_codec_set *codecs = &agent->model->codecs;
+    const bool fits = pd_codec_set_find(codecs, "pint") != NULL;
+    const uint64_t key_bits =
+        codecs->aside_tpid ? pd_tags_bits(codecs->carriers & PD_CARRIER_DSCP) : 0;
     struct pd_pint_plan *plan = NULL;
     int err = 0;
 
     (void)options;
     if (settings->telemetry && !fits) {
-        return pd_fail(error, -PD_E_VALUE, "--telemetry: the codec of %s is not pint alone",
+        return pd_fail(error, -PD_E_VALUE, "--telemetry: the codec of %s is not pint",
                        settings->topology);
     }
     if (!fits) {
@@ -58,7 +60,7 @@ static int open_telemetry(void *daemon, const void *options, struct pd_error *er
         err = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));
     }
     return err ? err
-               : pd_agent_digests_new(settings->topology, plan, settings->max_records,
+               : pd_agent_digests_new(settings->topology, plan, key_bits, settings->max_records,
                                       &agent->counters, agent->alarms, &agent->digests, error);
 }
 
@@ -142,7 +144,7 @@ static int put_plan(void *daemon, struct pd_call *call, struct pd_answer *answer
 
     if (!err && !agent->digests) {
         err = pd_fail(&problem->error, -PD_E_CONFLICT,
-                      "not supported here: the codec of this host's topology is not pint alone");
+                      "not supported here: no codec of this host's topology is pint");
     }
     if (!err) {
         err = pd_pint_plan_parse(given, strlen(given), "plan", &plan, &problem->error);

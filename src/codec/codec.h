@@ -93,6 +93,9 @@ struct pd_codec_ops {
     enum pd_codec_kind kind;
     enum pd_verify_scope tells; /* which paths its marks promise to tell apart */
     unsigned carriers;          /* enum pd_carrier, of all its variants */
+    /* A key only where no other codec has one; beside others it is observed, and its tags of this
+     * TPID are no link tags. 0: never. */
+    uint16_t yields_tpid;
 
     /* Checks that the topology is one that the scheme can serve and sets a codec up; `options` is
      * the scheme's member of "codec_options" as JSON text, or NULL. -PD_E_TOPOLOGY, -PD_E_VALUE

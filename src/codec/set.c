@@ -6,11 +6,12 @@
 #include <string.h>
 
 /* Bits of a mark that nobody reads are nobody's. */
-static int join(struct pd_codec_set *set, struct pd_codec *codec, struct pd_error *error)
+static int join(struct pd_codec_set *set, uint32_t at, bool others, struct pd_error *error)
 {
-    bool key = codec->ops->kind == PD_CODEC_KEY;
+    struct pd_codec *codec = set->codecs[at];
+    const bool yields = others && codec->ops->yields_tpid;
+    bool key = codec->ops->kind == PD_CODEC_KEY && !yields;
     uint64_t bits = key ? codec->mark_bits : 0;
-    set->codecs[set->len++] = codec;
     if (set->carriers & pd_codec_carriers(codec) || set->mark_bits & bits) {
         return pd_fail(error, -PD_E_TOPOLOGY, "codec %s writes where another codec does",
                        codec->ops->name);
@@ -21,9 +22,10 @@ static int join(struct pd_codec_set *set, struct pd_codec *codec, struct pd_erro
     }
     set->carriers |= pd_codec_carriers(codec);
     set->mark_bits |= bits;
+    set->aside_tpid = yields ? codec->ops->yields_tpid : set->aside_tpid;
     if (key) {
         set->read_mark = codec->read_mark ? codec->read_mark : set->read_mark;
-        set->keys[set->keys_len++] = set->len - 1;
+        set->keys[set->keys_len++] = at;
     }
     return 0;
 }
@@ -33,7 +35,21 @@ static int add(struct pd_codec_set *set, const char *name, struct pd_error *erro
     struct pd_codec *codec = NULL;
     int err = name ? pd_codec_new_named(set->topology, name, &codec, error)
                    : pd_codec_none(set->topology, &codec);
-    return err ? err : join(set, codec, error);
+    if (!err) {
+        set->codecs[set->len++] = codec;
+    }
+    return err;
+}
+
+/* Whether one of them has a key that it does not give up. */
+static bool has_key(const struct pd_codec_set *set)
+{
+    for (uint32_t i = 0; i < set->len; i++) {
+        if (set->codecs[i]->ops->kind == PD_CODEC_KEY && !set->codecs[i]->ops->yields_tpid) {
+            return true;
+        }
+    }
+    return false;
 }
 
 int pd_codec_set_init(struct pd_codec_set *set, const struct pd_topology *topology,
@@ -46,6 +62,9 @@ int pd_codec_set_init(struct pd_codec_set *set, const struct pd_topology *topolo
     }
     if (!err && !topology->codecs_len) {
         err = add(set, NULL, error);
+    }
+    for (uint32_t i = 0; !err && i < set->len; i++) {
+        err = join(set, i, has_key(set), error);
     }
     if (err) {
         pd_codec_set_done(set);

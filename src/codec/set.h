@@ -18,7 +18,8 @@ struct pd_codec_set {
     uint64_t mark_bits;               /* of a received mark, of all keys together */
     unsigned carriers;                /* enum pd_carrier, of all */
     pd_packet_mark_reader *read_mark; /* of the keys; NULL: marks are link tags */
-    uint16_t tpid; /* of link tags, where they have their own; 0: all tags are link tags */
+    uint16_t tpid;       /* of link tags, where they have their own; 0: all tags are link tags */
+    uint16_t aside_tpid; /* of tags that are another codec's, wherever they stand; 0: none */
 };
 
 /* All codecs that the topology names; where it names none, the one that stands in for them. As

@@ -9,6 +9,8 @@
 #include "base/clock.h"
 
 #define SWEEP_EVERY_NS (50 * PD_NS_PER_MS)
+#define MAC_BYTES      12u /* of a frame, before its first tag */
+#define TAG_BYTES      4u
 
 /* ---- the sink between the trajectory memory and the owner's --------------------------------- */
 
@@ -56,6 +58,7 @@ int pd_intake_frames_init(struct pd_frames *frames, const struct pd_intake_confi
                                            : pd_tags_bits(config->use_dscp);
     frames->read_mark = config->read_mark;
     frames->tpid = config->tpid;
+    frames->aside_tpid = config->aside_tpid;
     frames->tap = config->tap;
     return pd_trajectory_new(&config->trajectory, &own, &frames->trajectory);
 }
@@ -77,6 +80,20 @@ static void update(struct pd_frames *frames)
     frames->weighted = false;
 }
 
+/* Tags of this TPID, wherever they stand, are not in the mark. */
+static void leave_out(const uint8_t *frame, uint16_t tpid, struct pd_packet *packet)
+{
+    uint64_t mark = packet->mark & PD_TAGS_DSCP_MASK;
+
+    for (size_t at = packet->ip_offset - 2u; at > MAC_BYTES;) {
+        at -= TAG_BYTES;
+        if ((frame[at] << 8 | frame[at + 1]) != tpid) {
+            mark = pd_tags_push(mark, (uint16_t)((frame[at + 2] << 8 | frame[at + 3]) & 0x0fff));
+        }
+    }
+    packet->mark = mark;
+}
+
 const struct pd_packet *pd_intake_frames_add(struct pd_frames *frames, const uint8_t *frame,
                                              size_t captured, size_t wire, uint64_t time_ns)
 {
@@ -96,7 +113,9 @@ const struct pd_packet *pd_intake_frames_add(struct pd_frames *frames, const uin
     if (verdict != PD_PACKET_OK) {
         return NULL;
     }
-    if (frames->tpid) {
+    if (frames->aside_tpid) {
+        leave_out(frame, frames->aside_tpid, packet);
+    } else if (frames->tpid) {
         pd_packet_select(frame, frames->tpid, packet);
     }
     if (frames->read_mark) {

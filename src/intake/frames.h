@@ -29,6 +29,7 @@ struct pd_frames {
     const struct pd_intake_tap *tap;  /* NULL: nobody */
     pd_packet_mark_reader *read_mark; /* NULL: marks are link tags */
     uint16_t tpid;                    /* of link tags; 0: all tags are link tags */
+    uint16_t aside_tpid;              /* of tags that are none; 0: none */
     uint64_t mark_bits;               /* of a packet's mark that are part of the key */
     bool weighted;                    /* some packet of the batch stands for more than itself */
     uint32_t len;                     /* packets in the batch */

@@ -37,6 +37,7 @@ struct pd_intake_config {
     struct pd_trajectory_config trajectory;
     pd_packet_mark_reader *read_mark; /* how marks stand on frames; NULL: as link tags */
     uint16_t tpid;       /* of link tags, where they have their own; 0: all tags are link tags */
+    uint16_t aside_tpid; /* of tags that are no link tags, wherever they stand; 0: none */
     bool use_dscp;       /* the codec writes the DSCP: part of the key, cleared when stripping */
     bool no_marks;       /* records are of flows alone: marks are told apart by the tap */
     const void *options; /* the kind's own (ops->options); NULL: all zero */

@@ -79,6 +79,7 @@ const struct pd_codec_ops pd_pint_codec = {
     .kind = PD_CODEC_KEY,
     .tells = PD_VERIFY_DIGESTS,
     .carriers = PD_CARRIER_HEADER,
+    .yields_tpid = PD_TPID_SERVICE,
     .new = new_codec,
     .free = free_codec,
     .take = take,

@@ -32,11 +32,12 @@ class Telemetry(DaemonTest):
             with open(self.path(name), "w", encoding="utf-8") as file:
                 json.dump(what, file)
 
-    def packets(self):
+    def packets(self, tags=()):
         """a flow's frames as they arrive: switch s adds s microseconds"""
         items = []
         for number in range(PACKETS):
-            raw = frame("10.1.1.2", "10.2.1.2", 40000, 80, number.to_bytes(8, "big") + b"x" * 20)
+            raw = frame("10.1.1.2", "10.2.1.2", 40000, 80,
+                        number.to_bytes(8, "big") + b"x" * 20, tags)
             items.append({"frame": raw.hex(), "path": PATH,
                           "values": {"latency": [1000 * switch for switch in PATH]}})
         words = "pint", "encode", "--topology", self.path("pint.json"), "--plan", self.path(
@@ -57,6 +58,26 @@ class Telemetry(DaemonTest):
             self.assertEqual((row["low"], row["high"], row["max"]), (1000 * switch,) * 3)
             self.assertEqual(row["values"], [[1000 * switch, row["samples"]]])
         self.assertEqual(sum(row["samples"] for row in rows.values()), PACKETS)
+
+    def test_beside_link_tags(self):
+        """CherryPick's tags tell the path of each record, digests what its hops measured"""
+        with open(self.path("pint.json"), encoding="utf-8") as file:
+            topology = json.load(file)
+        topology["codec"] = ["cherrypick-fat-tree", "pint"]
+        with open(self.path("both.json"), "w", encoding="utf-8") as file:
+            json.dump(topology, file)
+        daemon = self.start("--telemetry", self.path("plan.json"), topology=self.path("both.json"),
+                            intake=self.capture(self.packets(self.tags(PATH))))
+        daemon.wait_state("finished")
+        live = daemon.get("/v1/getTelemetry?name=latency&quantiles=0.5&live=true")
+        self.check(live)
+        flow, = daemon.get("/v1/getFlows")["flows"]
+        self.assertEqual((flow["path"], flow["pkts"]), (PATH, PACKETS))
+        self.assertNotIn("state", flow)
+        daemon.end()
+        stored = pathdump("query", "--tib", self.path("tib"), "getTelemetry", "--name", "latency",
+                          "--quantiles", "0.5", "--json")
+        self.check(json.loads(stored))
 
     def test_live_and_stored(self):
         daemon = self.start("--telemetry", self.path("plan.json"), topology=self.path("pint.json"),

@@ -62,7 +62,8 @@ static int set_up(void **state)
     write_file("t.json", topology_file, sizeof topology_file, NULL);
     assert_int_equal(pd_pint_plan_parse(PLAN, strlen(PLAN), "plan", &theirs, &error), 0);
     assert_int_equal(
-        pd_agent_digests_new(topology_file, theirs, 1000, &counters, alarms, &digests, &error), 0);
+        pd_agent_digests_new(topology_file, theirs, 0, 1000, &counters, alarms, &digests, &error),
+        0);
     assert_int_equal(pd_pint_plan_parse(PLAN, strlen(PLAN), "plan", &plan, &error), 0);
     tap = pd_agent_digests_tap(digests, NULL);
     unlink(topology_file);
