@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import scenario                                 # makes the modules of the bed importable
@@ -43,6 +44,10 @@ LATENCY = {
          "values": [0] + [round(1000 * 1.04 ** c) for c in range(255)],
          "bounds": [0] + [round(980 * 1.04 ** c) for c in range(255)]}],
     "sets": [{"weight": 65536, "queries": ["path", "latency"]}]}
+LOOPS = {"version": 1, "seed": 7, "carrier": "tag", "bits": 16,
+         "queries": [{"name": "loop", "aggregation": "loop", "bits": 14, "threshold": 3}],
+         "sets": [{"weight": 65536, "queries": ["loop"]}]}
+CIRCLE = (9, 17, 11, 18)
 SEND = """
 import socket, sys
 for target in sys.argv[4:]:
@@ -144,6 +149,38 @@ class Digests(unittest.TestCase):
         self.assertEqual(flow["pkts"], 400)
         for row in rows[:-1]:
             self.assertGreater(row["max"], 0)
+
+    def test_switches_report_a_loop(self):
+        """all links of the circle and nothing else, before 94 of 100 packets die of their TTL"""
+        bed = self.bed(LOOPS, controller=True)
+        words = ["-X", "PUT", "-H", "Content-Type: application/json", "-d", "@" + bed.plan]
+        bed.controller.raw("/v1/telemetry/plan", *words)
+        self.assertEqual(bed.controller.ask("telemetry/plan")["plan"]["queries"][0]["name"], "loop")
+        sender, receiver = bed.host(21), bed.host(25)
+        send = [sys.executable, "-c", SEND, 50, 20, PORT, *[receiver.ipv4] * 16]
+        sender.run(send, check=True)            # well: nothing is reported
+        self.assertEqual(bed.fabric.punted(), 0)
+        self.assertEqual(bed.controller.app("loop")["links"], [])
+        bed.faults.add("loop", ",".join(map(str, CIRCLE)), receiver.id)
+        begun = time.time()
+        sender.run(send, check=True)
+        wait_for(lambda: len(bed.controller.app("loop")["links"]) == len(CIRCLE), "all links")
+        report = bed.controller.app("loop")
+        self.assertEqual(set(report["links"]),
+                         {f"{a}-{b}" for a, b in zip(CIRCLE, CIRCLE[1:] + CIRCLE[:1])})
+        row, = report["results"]["reported"]
+        self.assertEqual((row["switches"], row["closed"]), (", ".join(map(str, CIRCLE)), True))
+        counters = [bed.fabric.counters(switch) for switch in CIRCLE]
+        reported, died = (sum(one[name] for one in counters) for name in ("punted", "expired"))
+        self.assertGreater(reported, 50)
+        all_of = reported + died        # three standard deviations below 94 %
+        self.assertGreaterEqual(reported, .94 * all_of - 3 * (.94 * .06 * all_of) ** .5)
+        first = min(alarm["time_us"] for alarm in bed.controller.ask("alarms")["alarms"]
+                    if alarm["reason"] == "APP_LOOP") / 1e6
+        after_ms = 1e3 * first - row["first_us"] / 1e3
+        print(f"{reported} of {all_of} packets reported; first report "
+              f"{row['first_us'] / 1e6 - begun:.3f} s after the sender was started, "
+              f"the alarm {after_ms:.1f} ms after it")
 
 
 if __name__ == "__main__":

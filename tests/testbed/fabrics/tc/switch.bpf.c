@@ -409,6 +409,7 @@ static __always_inline int route_packet(struct __sk_buff *skb, struct packet *pa
         return drop(COUNT_EXPIRED);
     }
     if (digest->on && !pint_cross(skb, packet, digest, is_host_route(route))) {
+        give_digest(skb, digest, true); /* as it came: it is the proof */
         return punt(skb, packet, true);
     }
     if (lower_ttl(skb, packet) || tag(skb, packet, action)) {
