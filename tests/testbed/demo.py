@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 
+import digested
 import traffic
 import untagged
 from agent import by_flow, start_all
@@ -230,6 +231,7 @@ class Demo:
         self.lose()
         self.hunt()
         untagged.show(self.options.bin)
+        digested.show(self.options.bin)
         self.leave()
 
 

@@ -139,6 +139,9 @@ static void judge_path(struct tail_ports *ports, size_t path)
 {
     uint64_t sum = 0;
 
+    if (ports->paths[path].len < 2) {
+        return; /* within a rack: there is no other hop to compare with */
+    }
     for (uint32_t place = 0; place < ports->paths[path].len; place++) {
         const struct tail_port *port = hop_of(ports, path, place);
         if (!port || !port->enough) {

@@ -14,7 +14,7 @@ from keeper import STATE, TOKEN
 from scenario import BINARIES, HERE
 
 DEMO = os.path.join(HERE, "..", "..", "testbed", "demo.py")
-MOST_S, CLEAN_UP_S = 90, 5
+MOST_S, CLEAN_UP_S = 120, 5
 
 
 class Demo(unittest.TestCase):
@@ -28,8 +28,8 @@ class Demo(unittest.TestCase):
 
     def left(self):
         """processes and folders of the demonstration's beds"""
-        return [left for name in (f"bed{self.demo.pid}", f"untagged{self.demo.pid}")
-                for left in self.left_of(name)]
+        beds = [f"{kind}{self.demo.pid}" for kind in ("bed", "untagged", "digested")]
+        return [left for name in beds for left in self.left_of(name)]
 
     @staticmethod
     def left_of(name):
@@ -69,6 +69,9 @@ class Demo(unittest.TestCase):
         untagged = re.search(r"It is the link from switch (\d+) to switch (\d+)\. Below", output)
         self.assertRegex(output, rf"here\$ pathdump app drop-causes[^$]*\n *links "
                          rf"+{untagged[1]}-{untagged[2]}\n")
+        slow = re.search(r"It is the port of switch (\d+) towards (\d+)", output)
+        self.assertRegex(output, rf"here\$ pathdump app tail-latency[^$]*\n"
+                                 rf" *links +{slow[1]}-{slow[2]}\n")
         self.assertIn("What to try next", output)
         self.assertEqual(self.left(), [])
 
