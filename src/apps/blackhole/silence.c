@@ -35,12 +35,15 @@ static void keep_up(struct bh_silence *silence, const struct pd_topology *topolo
         pd_blackhole_silence_done(silence);
         silence->topology = topology;
         silence->links_len = pd_links_directed(topology);
+        silence->fabric_len = 2 * topology->fabric_links_len;
+        uint64_t pairs = (uint64_t)silence->fabric_len * topology->switches_len;
+        silence->pairs_len = pairs <= BH_PAIRS_MAX ? (uint32_t)pairs : 0;
     }
 }
 
 static struct bh_period *add_period(struct bh_silence *silence)
 {
-    float *pkts = calloc((size_t)silence->links_len + 1, sizeof *pkts);
+    float *pkts = calloc((size_t)silence->links_len + silence->pairs_len + 1, sizeof *pkts);
 
     if (!pkts) {
         return NULL;
@@ -55,15 +58,28 @@ static struct bh_period *add_period(struct bh_silence *silence)
     return &silence->periods[silence->len++];
 }
 
+/* Place of a link's packets for a rack. */
+static size_t pair_of(const struct bh_silence *silence, uint32_t link, uint32_t rack)
+{
+    return silence->links_len + (size_t)link * silence->topology->switches_len + rack;
+}
+
 static void count_way(const struct bh_silence *silence, struct bh_period *period,
                       const struct pd_evidence_way *way)
 {
+    uint32_t rack = way->nodes_len && silence->pairs_len
+                        ? pd_topology_switch(silence->topology, way->nodes[way->nodes_len - 1])
+                        : PD_NONE;
+
     for (uint32_t i = 0; i + 1 < way->nodes_len && way->pkts != PD_EVIDENCE_UNKNOWN; i++) {
         uint32_t link =
             pd_topology_links_by_ids(silence->topology, way->nodes[i], way->nodes[i + 1], NULL);
 
         if (link != PD_NONE) {
             period->pkts[link] += (float)way->pkts;
+        }
+        if (link < silence->fabric_len && rack != PD_NONE) {
+            period->pkts[pair_of(silence, link, rack)] += (float)way->pkts;
         }
     }
 }
@@ -148,7 +164,7 @@ static double seconds(const struct bh_period *period)
 }
 
 /* Of the first `len` periods: packets a second, and their dispersion. */
-static double mean_rate(const struct bh_silence *silence, uint32_t link, size_t len,
+static double mean_rate(const struct bh_silence *silence, size_t link, size_t len,
                         double *ret_spread)
 {
     double pkts = 0, all_s = 0, square = 0;
@@ -168,9 +184,9 @@ static double mean_rate(const struct bh_silence *silence, uint32_t link, size_t 
     return rate;
 }
 
-/* The chance that the link is silent at the end without a fault; 1: it is not, or never carried
- * anything to speak of. */
-static double weigh(const struct bh_silence *silence, uint32_t link, struct bh_silent *silent)
+/* The chance that the link, or pair, is silent at the end without a fault; 1: it is not, or never
+ * carried anything to speak of. */
+static double weigh(const struct bh_silence *silence, size_t link, struct bh_silent *silent)
 {
     size_t before = silence->len;
     double spread, silent_s = 0;
@@ -178,22 +194,46 @@ static double weigh(const struct bh_silence *silence, uint32_t link, struct bh_s
     while (before && silence->periods[before - 1].pkts[link] <= 0) {
         silent_s += seconds(&silence->periods[--before]);
     }
+    if (silence->holds && silence->held_at == link && before < PERIODS_LEAST) {
+        *silent = silence->held;
+        return silent->chance;
+    }
     if (before == silence->len || before < PERIODS_LEAST) {
         return 1;
     }
     double rate = mean_rate(silence, link, before, &spread);
-    *silent = (struct bh_silent){.link = link, .since_us = silence->periods[before - 1].to_us};
+    *silent = (struct bh_silent){.since_us = silence->periods[before - 1].to_us};
     silent->chance = exp(-rate * silent_s * log(spread) / (spread - 1));
     return silent->chance;
 }
 
 static size_t list_silent(const struct bh_silence *silence, struct bh_silent silent[SILENT_MAX])
 {
-    uint32_t links = 2 * silence->topology->fabric_links_len;
     size_t len = 0;
 
-    for (uint32_t link = 0; link < links && len < SILENT_MAX; link++) {
-        len += weigh(silence, link, &silent[len]) * links <= CHANCE_MAX;
+    for (uint32_t link = 0; link < silence->fabric_len && len < SILENT_MAX; link++) {
+        bool told = weigh(silence, link, &silent[len]) * silence->fabric_len <= CHANCE_MAX;
+
+        silent[len].link = link;
+        silent[len].rack = PD_NONE;
+        len += told;
+    }
+    return len;
+}
+
+/* Links that carry on, but nothing any more for a rack. */
+static size_t list_pairs(const struct bh_silence *silence, struct bh_silent silent[SILENT_MAX])
+{
+    uint32_t racks = silence->topology->switches_len;
+    size_t len = 0;
+
+    for (uint32_t pair = 0; pair < silence->pairs_len && len < SILENT_MAX; pair++) {
+        size_t at = pair_of(silence, pair / racks, pair % racks);
+        bool told = weigh(silence, at, &silent[len]) * silence->pairs_len <= CHANCE_MAX;
+
+        silent[len].link = pair / racks;
+        silent[len].rack = pair % racks;
+        len += told;
     }
     return len;
 }
@@ -237,19 +277,29 @@ static bool may_cross(const struct distances *d, const struct pd_flow_id *flow, 
            d->from[src] + 1 + d->to[dst] == far[src];
 }
 
-/* Flows that were stuck after it fell silent, and the share of them that may have crossed it. */
+static bool goes_to(const struct bh_silence *silence, const struct pd_flow_id *flow, uint32_t rack)
+{
+    return rack == PD_NONE ||
+           pd_topology_tor_of(silence->topology, &flow->dst, flow->ip_version) == rack;
+}
+
+/* Flows that were stuck after it fell silent, and the share of them that may have crossed it. A
+ * link rests for one rack more often than chance says, since flows last: that has to explain what
+ * is stuck of all that were of late. */
 static void explain(const struct bh_silence *silence, struct distances *d, uint32_t *far,
                     struct bh_silent *silent)
 {
     size_t explained = 0;
 
+    silent->stuck = 0;
     pd_localise_distances(d->topology, pd_links_from(d->topology, silent->link), d->from, d->queue);
     pd_localise_distances(d->topology, pd_links_to(d->topology, silent->link), d->to, d->queue);
     for (size_t i = 0; i < silence->stuck_len; i++) {
-        if (silence->stuck[i].seen_us > silent->since_us) {
-            silent->stuck++;
-            explained += may_cross(d, &silence->stuck[i].flow, far);
-        }
+        bool since = silence->stuck[i].seen_us > silent->since_us;
+
+        silent->stuck += since || silent->rack != PD_NONE;
+        explained += since && goes_to(silence, &silence->stuck[i].flow, silent->rack) &&
+                     may_cross(d, &silence->stuck[i].flow, far);
     }
     silent->share = silent->stuck ? (double)explained / (double)silent->stuck : 0;
 }
@@ -294,12 +344,53 @@ static void show(const struct bh_silence *silence, const struct bh_silent *silen
                       json_pack("{s:o, s:i, s:I}", "link", pd_app_link_json(link), "blackhole", 1,
                                 "explains",
                                 (json_int_t)llround(silent->share * (double)silent->stuck)));
+    if (silent->rack != PD_NONE) {
+        pd_app_report_evidence(report, "what %s carries goes to other racks than that of switch %u",
+                               pd_link_format(link, text),
+                               silence->topology->switches[silent->rack].id);
+    }
     pd_app_report_evidence(
         report,
-        "%s carries nothing since %.1f s ago, by chance in %.2g of the cases; %.0f "
+        "%s carries nothing%s since %.1f s ago, by chance in %.2g of the cases; %.0f "
         "of %zu flows of which nothing arrives may cross it",
-        pd_link_format(link, text), (double)(silence->seen_us - silent->since_us) / 1e6,
-        silent->chance, silent->share * (double)silent->stuck, silent->stuck);
+        pd_link_format(link, text), silent->rack == PD_NONE ? "" : " for that rack",
+        (double)(silence->seen_us - silent->since_us) / 1e6, silent->chance,
+        silent->share * (double)silent->stuck, silent->stuck);
+}
+
+/* The one that is left; where it is one rack's packets alone, by the rack's prefixes. */
+static void tell_fault(const struct bh_silence *silence, const struct bh_silent *silent,
+                       struct pd_report *report)
+{
+    const struct pd_switch *rack =
+        silent->rack == PD_NONE ? NULL : &silence->topology->switches[silent->rack];
+    const struct pd_link_match link = {pd_topology_links_from_id(silence->topology, silent->link),
+                                       pd_topology_links_to_id(silence->topology, silent->link)};
+    json_t *what = json_array();
+    char text[PD_ADDR_TEXT_BYTES];
+
+    for (uint32_t i = 0; rack && i < rack->prefixes_len; i++) {
+        const struct pd_prefix *prefix = &rack->prefixes[i];
+
+        json_array_append_new(
+            what, json_sprintf("%s/%u", pd_addr_format(&prefix->addr, prefix->ip_version, text),
+                               prefix->bits));
+    }
+    bool by_prefix = json_array_size(what) > 0;
+    if (!by_prefix) {
+        json_array_append_new(what, pd_app_link_json(link));
+    }
+    const char *kind = by_prefix ? "prefix" : "link";
+    pd_app_report_member(report, "kind", json_string(kind));
+    pd_app_report_member(report, "faults",
+                         json_pack("[{s:s, s:o, s:f, s:f}]", "kind", kind, "what", what, "loss",
+                                   1.0, "weight", 0.9));
+    if (by_prefix) {
+        pd_app_report_say(report, "1 link: packets for %s vanish there",
+                          json_string_value(json_array_get(what, 0)));
+    } else {
+        pd_app_report_say(report, "1 link: packets vanish there");
+    }
 }
 
 static void say(const struct bh_silence *silence, const struct bh_silent *silent, size_t suspects,
@@ -312,7 +403,7 @@ static void say(const struct bh_silence *silence, const struct bh_silent *silent
     }
     switches = json_array_size(report->switches);
     if (suspects == 1) {
-        pd_app_report_say(report, "1 link: packets vanish there");
+        tell_fault(silence, silent, report);
         /* Never certain: flows come and go, so that a link may rest longer than the spread of its
          * periods lets expect, and the flows that are stuck may cross another one. */
         report->confidence = 0.9;
@@ -322,13 +413,11 @@ static void say(const struct bh_silence *silence, const struct bh_silent *silent
     }
 }
 
-int pd_blackhole_silence_conclude(const struct bh_silence *silence, struct pd_report *report,
-                                  bool *ret_found)
+/* Those of `len` that explain the flows that are stuck come first; *ret_suspects: how many. */
+static int explain_all(const struct bh_silence *silence, struct bh_silent *silent, size_t len,
+                       size_t *ret_suspects)
 {
-    struct bh_silent silent[SILENT_MAX];
     struct distances d = {0};
-    size_t len =
-        silence->len > PERIODS_LEAST && silence->stuck_len ? list_silent(silence, silent) : 0;
     uint32_t *far = len ? calloc((size_t)silence->topology->switches_len + 1, sizeof *far) : NULL;
     int err = len ? distances_init(silence->topology, &d) : 0;
 
@@ -338,14 +427,57 @@ int pd_blackhole_silence_conclude(const struct bh_silence *silence, struct pd_re
     }
     distances_done(&d);
     free(far);
-    if (err) {
-        return err;
+    if (!err) {
+        qsort(silent, len, sizeof *silent, by_share);
+        *ret_suspects = count_suspects(silent, len);
     }
-    qsort(silent, len, sizeof *silent, by_share);
-    size_t suspects = count_suspects(silent, len);
-    if (suspects) {
+    return err;
+}
+
+static void hold(struct bh_silence *silence, const struct bh_silent *silent)
+{
+    silence->held = *silent;
+    silence->holds = true;
+    silence->held_at =
+        silent->rack == PD_NONE ? silent->link : pair_of(silence, silent->link, silent->rack);
+}
+
+/* A link that carried others' packets after those of a rack were gone, and rests now, is no other
+ * fault. */
+static void keep_rack(const struct bh_silence *silence, struct bh_silent *silent)
+{
+    const struct bh_silent *held = &silence->held;
+
+    if (silence->holds && held->rack != PD_NONE && silent->rack == PD_NONE &&
+        silent->link == held->link && silent->since_us > held->since_us) {
+        *silent = *held;
+    }
+}
+
+int pd_blackhole_silence_conclude(struct bh_silence *silence, struct pd_report *report,
+                                  bool *ret_found)
+{
+    struct bh_silent silent[SILENT_MAX];
+    bool can_tell = silence->len > PERIODS_LEAST && silence->stuck_len;
+
+    silence->holds &=
+        silence->len && silence->periods[silence->len - 1].pkts[silence->held_at] <= 0;
+    size_t suspects = 0, len;
+    len = can_tell ? list_silent(silence, silent) : 0;
+    int err = explain_all(silence, silent, len, &suspects);
+
+    if (!err && !suspects && can_tell) {
+        err = explain_all(silence, silent, list_pairs(silence, silent), &suspects);
+    }
+    if (!err && suspects == 1) {
+        keep_rack(silence, &silent[0]);
+    }
+    if (!err && suspects) {
         say(silence, silent, suspects, report);
     }
+    if (!err && suspects == 1) {
+        hold(silence, &silent[0]);
+    }
     *ret_found = suspects > 0;
-    return 0;
+    return err;
 }

@@ -24,6 +24,7 @@ struct scene {
     struct pd_report report;
     uint64_t now_us;
     struct pd_link_match black; /* packets over it are gone; {0, 0}: none */
+    uint32_t rack;              /* only those for its hosts; 0: all */
     bool shows_stuck;           /* flows over it are told of */
     size_t flows_len;           /* a period */
 };
@@ -47,7 +48,9 @@ static int observe(void *context, uint64_t from_us, uint64_t to_us, unsigned wan
         struct pd_evidence_row *row = add_flow(flows, &scene->random, 9, 17, 0, 40);
 
         if (scene->black.from) {
-            black = pd_path_crosses(&flows->paths[flows->len - 1], scene->black);
+            const struct pd_path *path = &flows->paths[flows->len - 1];
+            black = pd_path_crosses(path, scene->black) &&
+                    (!scene->rack || path->switches[path->len - 1] == scene->rack);
         }
         if (black && scene->shows_stuck) {
             row->lost = 1;
@@ -136,6 +139,35 @@ static void the_silent_link_is_named(void **state)
     assert_in_range(alone, ROUNDS - ROUNDS / 5, ROUNDS);
 }
 
+/* One that swallows what goes to one rack is named, by the rack's prefix. */
+static void the_silent_rack_of_a_link_is_named(void **state)
+{
+    struct scene *scene = *state;
+    unsigned alone = 0;
+
+    for (size_t i = 0; i < ROUNDS; i++) {
+        scene->black = (struct pd_link_match){0, 0};
+        pd_blackhole_silence_done(&scene->silence);
+        assert_false(look(scene, 12));
+        scene->black = (struct pd_link_match){9, 17};
+        scene->rack = 5;
+        scene->shows_stuck = true;
+        look(scene, 6);
+        assert_false(scene->report.certain);
+        const json_t *links = scene->report.links;
+        if (json_array_size(links)) {
+            const json_t *fault = json_array_get(json_object_get(scene->report.more, "faults"), 0);
+            assert_string_equal(json_string_value(json_array_get(links, 0)), "9-17");
+            assert_string_equal(json_string_value(json_object_get(fault, "kind")), "prefix");
+            assert_string_equal(
+                json_string_value(json_array_get(json_object_get(fault, "what"), 0)),
+                "10.3.1.0/24");
+            alone++;
+        }
+    }
+    assert_in_range(alone, ROUNDS - ROUNDS / 4, ROUNDS);
+}
+
 /* A link that nobody uses any more is none that swallows packets. */
 static void silence_alone_is_no_blackhole(void **state)
 {
@@ -163,6 +195,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(the_silent_link_is_named),
+        TEST(the_silent_rack_of_a_link_is_named),
         TEST(silence_alone_is_no_blackhole),
         TEST(rare_traffic_tells_nothing),
     };
