@@ -327,7 +327,8 @@ export class Surface extends Squares {
     // All of its name, its number, or each second or fifth number where there is no room.
     nameBox(context, item, x, y, wide) {
         context.font = FONT;
-        const short = context.measureText(item.short).width, pitch = wide / 0.78;
+        const letters = String(this.view.network.groups.length).length;
+        const short = context.measureText('0'.repeat(letters)).width, pitch = wide / 0.78;
         const every = [1, 2, 5, 10].find(n => short + 5 < n * pitch) ?? 20;
         if (context.measureText(item.label).width < wide - 4) {
             this.label(context, item.label, x, y);

@@ -194,7 +194,7 @@ export function FlowPanel() {
         <form class="fields" onSubmit=${submit}>${FLOW.map(name => html`<label key=${name}>${name.replace('_', ' ')}
             <input value=${form[name] ?? ''} placeholder="any" onInput=${event => setForm({...form, [name]: event.target.value})} /></label>`)}
             <button>Show paths</button></form>
-        <${Status} ...${got}>${got.answer && html`<p class="soft">${flows.length} flows${flows.length > 50 ? ', the 50 largest' : ''}${flows.length > 1 ? '; the picture has the paths of the first' : ''}
+        <${Status} ...${got}>${got.answer && html`<p class="soft">${flows.length} ${flows.length === 1 ? 'flow' : 'flows'}${flows.length > 50 ? ', the 50 largest' : ''}${flows.length > 1 ? '; the picture has the paths of the first' : ''}
             ${got.answer.complete ? '' : html` <${Incomplete} />`}</p>
             ${flows.slice(0, 50).map(each => html`<${FlowPaths} key=${each.key} flow=${each} />`)}`}<//></section>`;
 }

@@ -5,6 +5,15 @@ import {FONT, STEPS, pixels, rgb} from './scale.js';
 
 const SQUARE = 84;              // pixels, at most
 
+// Less than a pixel cannot keep pods apart: they touch, and lines are drawn between them.
+function closeGaps(steps, columns, y, high, last) {
+    for (let row = y; row < y + high; row++) {
+        for (let at = row * columns + 1; at <= row * columns + last; at++) {
+            steps[at] = steps[at] === -2 ? steps[at - 1] : steps[at];
+        }
+    }
+}
+
 export class Squares {
     // Where each panel is, in squares: one above the other, all as wide as the widest.
     arrange() {
@@ -47,6 +56,9 @@ export class Squares {
                 }
             }
         }
+        if (columns < wide) {
+            placed.forEach(({panel, y}) => closeGaps(steps, columns, y, panel.high, Math.floor((panel.wide - 1) * columns / wide)));
+        }
         this.putSteps(steps, columns, high, pixels(colours, rgb(this.ink.unknown), rgb(this.ink.page)));
         this.squares(context, marked);
         if (panels.length) {
@@ -73,6 +85,8 @@ export class Squares {
         context.drawImage(this.image, this.at.applyX(left), this.at.applyY(top), wide * across * this.at.k, high * down * this.at.k);
         if (across * this.at.k > 8 && down * this.at.k > 8) {
             this.grille(context);
+        } else if (across * this.at.k * this.ratio < 1) {
+            this.fences(context);
         }
         context.strokeStyle = this.ink.bad;
         context.lineWidth = 2;
@@ -104,6 +118,15 @@ export class Squares {
             }
         }
         context.stroke();
+    }
+
+    fences(context) {
+        const {placed, left, top, across, down} = this.grid;
+        context.fillStyle = this.ink.page;
+        for (const {panel, y} of placed) {
+            const first = this.at.applyY(top + y * down), last = this.at.applyY(top + (y + panel.high) * down);
+            panel.starts.forEach(([column]) => context.fillRect(Math.round(this.at.applyX(left + column * across)) - 1, first, 1, last - first));
+        }
     }
 
     chosenSpot() {
