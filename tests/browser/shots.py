@@ -33,9 +33,9 @@ def shoot(page, folder, name, fragment, ready=None):
 
 
 def detour(bed):
-    """a connection whose way changes because a link fails, as the page's fragment has it; its
-    server is there"""
+    """a connection whose way changes because a link fails, as the page's fragment has it"""
     sender, receiver = bed.host(bed_test.SENDER), bed.host(bed_test.RECEIVER)
+    server = bed_test.traffic.Server(receiver)
     connection = bed_test.traffic.Sender(sender, receiver.ipv4, 1)
     connection.send(300_000)
     args = {"src_ip": sender.ipv4, "dst_ip": receiver.ipv4, "dst_port": bed_test.traffic.PORT,
@@ -45,38 +45,43 @@ def detour(bed):
     bed.link_down(*flow["path"][-2:])
     connection.send(300_000)
     connection.close()
+    server.close()
     bed.link_up(*flow["path"][-2:])
     return f"{sender.ipv4},{receiver.ipv4},{flow['flow_id']['src_port']},{bed_test.traffic.PORT},6"
 
 
+def shoot_busy(bed, page, folder):
+    """all views of which traffic and a fault are the subject"""
+    link = "-".join(map(str, bed_test.LOSSY))
+    page.open("#view=fabric&metric=load_bps")
+    time.sleep(10)
+    bed.faults.add("loss", *bed_test.LOSSY, 0.2)
+    wait_suspect(page, link)
+    shoot(page, folder, "fabric", "#view=fabric&metric=load_bps")
+    shoot(page, folder, "matrix", "#view=matrix&metric=load_bps")
+    shoot(page, folder, "link", f"#view=link&link={link}&metric=load_bps",
+          lambda: page.rows("top-flows"))
+    shoot(page, folder, "verdicts", "#view=verdicts", lambda: page.rows("verdict"))
+    shoot(page, folder, "alarms", "#view=alarms", lambda: page.rows("alarm-group"))
+    page.js("localStorage.setItem('theme', 'light')")
+    shoot(page, folder, "light", f"#view=fabric&metric=load_bps&link={link}",
+          lambda: page.rows("top-flows"))
+    page.js("localStorage.setItem('theme', 'dark')")
+    bed.faults.clear()
+
+
 def main(folder):
     os.makedirs(folder, exist_ok=True)
-    link = "-".join(map(str, bed_test.LOSSY))
     with bed_test.scenario.bed("shots", tagged=all, controller=True) as bed:
         bed_test.start_all(bed)
         bed.controller.ask("watches", {"app": "silent-drops", "period_s": 2,
                                        "args": {"link_mbps": bed_test.LINK_MBPS}})
-        # before other traffic takes its port
-        server = bed_test.traffic.Server(bed.host(bed_test.RECEIVER))
-        with Background(bed.hosts.values()), Page(bed.controller.door(), SIZE) as page:
-            page.open("#view=fabric&metric=load_bps")
-            time.sleep(10)
-            bed.faults.add("loss", *bed_test.LOSSY, 0.2)
-            wait_suspect(page, link)
-            shoot(page, folder, "fabric", "#view=fabric&metric=load_bps")
-            shoot(page, folder, "matrix", "#view=matrix&metric=load_bps")
-            shoot(page, folder, "link", f"#view=link&link={link}&metric=load_bps",
-                  lambda: page.rows("top-flows"))
-            shoot(page, folder, "verdicts", "#view=verdicts", lambda: page.rows("verdict"))
-            shoot(page, folder, "alarms", "#view=alarms", lambda: page.rows("alarm-group"))
-            flow = detour(bed)
-            shoot(page, folder, "flow", f"#view=flow&flow={flow}&metric=load_bps",
+        with Page(bed.controller.door(), SIZE) as page:
+            with Background(bed.hosts.values()):
+                shoot_busy(bed, page, folder)
+            flow = detour(bed)          # the port of its server is free again
+            shoot(page, folder, "flow", f"#view=flow&flow={flow}&metric=load_bps&window=60",
                   lambda: len(page.rows("flow-path")) == 2)
-            page.js("localStorage.setItem('theme', 'light')")
-            shoot(page, folder, "light", f"#view=fabric&metric=load_bps&link={link}",
-                  lambda: page.rows("top-flows"))
-            bed.faults.clear()
-        server.close()
 
 
 if __name__ == "__main__":
