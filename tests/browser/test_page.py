@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every view of the page in a browser, against a controller with four agents: what is shown is what REST says, and strangers' words stay words."""
+"""Every view of the page in a browser, against a controller with four agents: what is shown is what
+REST says, and strangers' words stay words."""
 import json
 import math
 import os
@@ -44,12 +45,14 @@ class PageTest(unittest.TestCase):
 
         def equal():
             shown = {link: value for link, value in self.page.links().items() if value}
-            return shown.keys() == wanted.keys() and all(math.isclose(shown[link], value, rel_tol=1e-6) for link, value in wanted.items())
+            return shown.keys() == wanted.keys() and all(
+                math.isclose(shown[link], value, rel_tol=1e-6) for link, value in wanted.items())
         self.page.until(equal, f"the values of {metric}, {wanted}")
         return wanted
 
     def test_fabric(self):
-        """the table is what REST says, the colours are those of the values, a click opens the link"""
+        """the table is what REST says, the colours are those of the values, a click opens the
+        link"""
         self.page.open(f"#view=fabric&metric=load_bps&at={AT}")
         values = self.same_as_rest("load_bps")
         self.assertEqual(len(self.page.links()), 64)
@@ -61,7 +64,8 @@ class PageTest(unittest.TestCase):
         back = self.page.locate("-".join(reversed(hottest.split("-"))))
         self.assertNotEqual((hot["x"], hot["y"]), (back["x"], back["y"]))
         self.page.click_link(hottest)
-        self.page.until(lambda: self.page.rows("link-panel") == [{"testid": "link-panel", "link": hottest}], "the panel of the link")
+        self.page.until(lambda: self.page.rows("link-panel")
+                        == [{"testid": "link-panel", "link": hottest}], "the panel of the link")
         self.assertIn(f"link={hottest}", self.page.js("return location.hash"))
 
     def test_matrix(self):
@@ -76,7 +80,8 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.page.rows("link-panel")[0]["link"], hottest)
 
     def test_metrics(self):
-        """each metric that the controller has, chosen with the mouse; an unknown one harms nothing"""
+        """each metric that the controller has, chosen with the mouse; an unknown one harms
+        nothing"""
         self.page.open(f"#view=fabric&at={AT}")
         self.page.fill("show", "use")
         self.same_as_rest("use")
@@ -87,69 +92,96 @@ class PageTest(unittest.TestCase):
 
     def test_link(self):
         self.page.open(f"#view=link&link=4-11&metric=load_bps&at={AT}")
-        flows = self.page.until(lambda: self.page.js("return [...document.querySelectorAll('[data-testid=top-flows] tr[data-flow]')].map(r => r.dataset.flow)"), "top flows")
+        flows = self.page.until(
+            lambda: self.page.js("return [...document.querySelectorAll('[data-testid=top-flows] "
+                                 "tr[data-flow]')].map(r => r.dataset.flow)"), "top flows")
         self.assertEqual(flows, ["10.2.2.2:1002 → 10.2.1.2:80/17"])
-        self.page.until(lambda: self.page.js("return document.querySelector('.uplot canvas') !== null"), "the curve")
+        self.page.until(lambda: self.page.js(
+            "return document.querySelector('.uplot canvas') !== null"), "the curve")
         self.page.turn("#view=link&link=4-17")
-        self.page.until(lambda: "no such link" in self.page.text(), "words about a link that is none")
+        self.page.until(lambda: "no such link" in self.page.text(),
+                        "words about a link that is none")
 
     def test_long_names(self):
-        """what all long names have in common is left out where there is little room; the title has all of it"""
+        """what all long names have in common is left out where there is little room; the title has
+        all of it"""
         names = self.page.js("""const {Network} = await import('/map/model.js');
-            const make = names => new Network({nodes: names.map((name, n) => ({id: n + 1, name, role: 'tor'})), links: []}).nodes.map(node => node.brief);
-            return [make(['ams-3-hall-2-tor-1-1.example.net', 'ams-3-hall-2-agg-1-1.example.net', 'ams-3-hall-2-core-7.example.net']),
-                make(['tor-1', 'tor-2']), make(['\\u{1f9ff}'.repeat(64) + '-1', '\\u{1f9ff}'.repeat(64) + '-2']), make(['one']), make([])]""")
-        self.assertEqual(names, [["tor-1-1", "agg-1-1", "core-7"], ["tor-1", "tor-2"], ["1", "2"], ["one"], []])
+            const make = names => new Network({nodes: names
+                .map((name, n) => ({id: n + 1, name, role: 'tor'})), links: []})
+                .nodes.map(node => node.brief);
+            return [make(['ams-3-hall-2-tor-1-1.example.net', 'ams-3-hall-2-agg-1-1.example.net',
+                          'ams-3-hall-2-core-7.example.net']),
+                make(['tor-1', 'tor-2']),
+                make(['\\u{1f9ff}'.repeat(64) + '-1', '\\u{1f9ff}'.repeat(64) + '-2']),
+                make(['one']), make([])]""")
+        self.assertEqual(names, [["tor-1-1", "agg-1-1", "core-7"], ["tor-1", "tor-2"], ["1", "2"],
+                                 ["one"], []])
 
     # ---- flows ----
 
     def test_flow(self):
         """one flow, two paths, each with what took it; both are drawn"""
         self.page.open(f"#view=flow&flow=10.2.2.2,,1002,,&metric=load_bps&at={AT}")
-        paths = self.page.until(lambda: len(self.page.rows("flow-path")) == 2 and self.page.rows("flow-path"), "two paths")
+        paths = self.page.until(lambda: len(self.page.rows("flow-path")) == 2
+                                and self.page.rows("flow-path"), "two paths")
         self.assertEqual({row["path"] for row in paths}, TWO_PATHS)
         self.assertEqual({row["pkts"] for row in paths}, {"35"})
-        self.assertEqual(self.page.js("return document.querySelectorAll('.timeline rect').length"), 2)
+        self.assertEqual(self.page.js("return document.querySelectorAll('.timeline rect').length"),
+                         2)
         self.page.open("#view=flow")
         self.page.fill("dst ip", "10.1.1.2")
         self.page.press("Show paths")
-        self.page.until(lambda: [row["path"] for row in self.page.rows("flow-path")] == ["2,9,1"], "the paths to one address")
+        self.page.until(lambda: [row["path"] for row in self.page.rows("flow-path")]
+                        == ["2,9,1"], "the paths to one address")
         self.assertIn("dst", self.page.js("return document.querySelector('.fields').textContent"))
 
     # ---- alarms, verdicts ----
 
     def test_alarms(self):
-        """as they come, grouped, with a count; a click leads to the paths; strangers' words are words"""
+        """as they come, grouped, with a count; a click leads to the paths; strangers' words are
+        words"""
         self.page.open("#view=alarms")
         for n, words in enumerate(HOSTILE):
             self.world.alarm(detail=words, port=100 + n)
-        group = self.page.until(lambda: [g for g in self.page.rows("alarm-group") if g["reason"] == "PC_FAIL" and int(g["count"]) >= len(HOSTILE)], "the group")
+        group = self.page.until(lambda: [g for g in self.page.rows("alarm-group") if g[
+            "reason"] == "PC_FAIL" and int(g["count"]) >= len(HOSTILE)], "the group")
         self.assertEqual(len(group), 1)
         self.page.js("document.querySelectorAll('details').forEach(d => { d.open = true; })")
-        self.assertIn(HOSTILE[-1], self.page.js("return document.querySelector('[data-testid=alarm-group] details').textContent"))
-        self.assertEqual(self.page.js("return document.querySelectorAll('#root img, #root script').length"), 0)
+        self.assertIn(HOSTILE[-1], self.page.js(
+            "return document.querySelector('[data-testid=alarm-group] details').textContent"))
+        self.assertEqual(
+            self.page.js("return document.querySelectorAll('#root img, #root script').length"), 0)
         self.page.turn("#view=fabric&metric=load_bps")
         self.page.until(lambda: self.page.links(), "links")
-        self.page.until(lambda: "alarm" in self.page.js("return document.querySelector('tr[data-link=\"1-9\"]').textContent"), "the link's badge")
+        self.page.until(lambda: "alarm" in self.page.js(
+            "return document.querySelector('tr[data-link=\"1-9\"]').textContent"),
+                        "the link's badge")
 
     def test_alarms_in_a_crowd(self):
         """10,000 at once: counted, and the page goes on"""
         self.page.open("#view=alarms")
         self.page.js("""window.longest = 0; let last = performance.now();
-            window.watch = setInterval(() => { const now = performance.now(); window.longest = Math.max(window.longest, now - last - 20); last = now; }, 20)""")
+            window.watch = setInterval(() => {
+                const now = performance.now();
+                window.longest = Math.max(window.longest, now - last - 20); last = now; }, 20)""")
         for n in range(40):
             self.world.alarm(reason="POOR_PERF", number=250, port=250 * n)
-        self.page.until(lambda: sum(int(g["count"]) for g in self.page.rows("alarm-group") if g["reason"] == "POOR_PERF") >= 10_000, "all of them", 40)
+        self.page.until(lambda: sum(int(g["count"]) for g in self.page.rows("alarm-group")
+                                    if g["reason"] == "POOR_PERF") >= 10_000, "all of them", 40)
         self.assertLess(self.page.js("clearInterval(window.watch); return window.longest"), 1000)
 
     def test_verdicts(self):
         self.page.open("#view=verdicts")
-        self.page.until(lambda: self.page.js("return [...document.querySelectorAll('option')].some(o => o.value === 'top-talkers' || o.value === 'silent-drops')"), "applications")
+        self.page.until(lambda: self.page.js(
+            "return [...document.querySelectorAll('option')].some(o => o.value === 'top-talkers' "
+            "|| o.value === 'silent-drops')"), "applications")
         self.page.fill("application", "silent-drops")
         self.page.press("Run")
         report = self.page.until(lambda: self.page.rows("verdict"), "the report")
-        self.assertEqual((report[0]["app"], report[0]["links"], report[0]["certain"]), ("silent-drops", "", "false"))
-        status, made = self.world.ask("POST", "/v1/watches", {"app": "silent-drops", "period_s": 0.5})
+        self.assertEqual((report[0]["app"], report[0]["links"], report[0]["certain"]),
+                         ("silent-drops", "", "false"))
+        status, made = self.world.ask("POST", "/v1/watches",
+                                      {"app": "silent-drops", "period_s": 0.5})
         self.assertEqual(status, 200)
         self.page.until(lambda: len(self.page.rows("verdict")) == 2, "the watch's report, too")
         self.world.ask("DELETE", f"/v1/watches/{made['id']}")
@@ -163,14 +195,18 @@ class PageTest(unittest.TestCase):
         self.page.fill("query", "getFlows")
         self.page.until(lambda: "src port" in self.page.text(), "its fields")
         self.page.fill("src port", "1002")
-        self.page.js("window.saved = []; URL.createObjectURL = blob => { blob.text().then(t => window.saved.push(t)); return 'blob:none'; }")
+        self.page.js("window.saved = []; URL.createObjectURL = blob => { blob.text().then(t => "
+                     "window.saved.push(t)); return 'blob:none'; }")
         self.page.js("HTMLAnchorElement.prototype.click = () => {}")
         self.page.press("Ask all hosts")
-        rows = self.page.until(lambda: self.page.js("return [...document.querySelectorAll('[data-testid=answer] tbody tr')].map(r => r.innerText)"), "rows")
+        rows = self.page.until(
+            lambda: self.page.js("return [...document.querySelectorAll('[data-testid=answer] tbody "
+                                 "tr')].map(r => r.innerText)"), "rows")
         self.assertEqual(len(rows), 2)
         self.page.press("CSV")
         self.page.press("JSON")
-        saved = self.page.until(lambda: len(self.page.js("return window.saved")) == 2 and self.page.js("return window.saved"), "two files")
+        saved = self.page.until(lambda: len(self.page.js("return window.saved")) == 2
+                                and self.page.js("return window.saved"), "two files")
         self.assertEqual(len(saved[0].splitlines()), 3)
         self.assertIn("src_ip", saved[0].splitlines()[0])
         self.assertEqual(len(json.loads(saved[1])["flows"]), 2)
@@ -183,9 +219,12 @@ class PageTest(unittest.TestCase):
     # ---- time ----
 
     def test_time(self):
-        """paused, live again, and a moment of the past; two windows at different times know nothing of each other"""
+        """paused, live again, and a moment of the past; two windows at different times know nothing
+        of each other"""
         self.page.open("#view=fabric&metric=load_bps")
-        self.page.until(lambda: not self.page.js("return [...document.querySelectorAll('button')].find(b => b.textContent === 'Pause').disabled"), "a time")
+        self.page.until(
+            lambda: not self.page.js("return [...document.querySelectorAll('button')].find(b => "
+                                     "b.textContent === 'Pause').disabled"), "a time")
         self.page.press("Pause")
         self.assertEqual(self.page.until_state("paused")["view"], "fabric")
         self.page.turn("#view=fabric&metric=load_bps")
@@ -195,7 +234,8 @@ class PageTest(unittest.TestCase):
         self.same_as_rest("load_bps")
         self.page.driver.switch_to.new_window("tab")
         self.page.open(f"#view=fabric&metric=load_bps&at={AT + 20}")
-        self.page.until(lambda: self.page.app()["state"] == "paused" and len(self.page.links()) == 64, "an empty moment")
+        self.page.until(lambda: self.page.app()["state"] == "paused"
+                        and len(self.page.links()) == 64, "an empty moment")
         self.assertFalse(any(self.page.links().values()))
         self.page.driver.close()
         self.page.driver.switch_to.window(first)
@@ -204,9 +244,12 @@ class PageTest(unittest.TestCase):
     def test_wrong_clock(self):
         """a browser whose clock is off by a day asks for the controller's time"""
         self.page.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {
-            "source": "const now = Date.now; Date.now = () => now() + 86400000; performance.timeOrigin"})
+            "source": "const now = Date.now; Date.now = () => now() + 86400000; "
+            "performance.timeOrigin"})
         self.page.open("#view=fabric&metric=load_bps")
-        self.page.until(lambda: not self.page.js("return [...document.querySelectorAll('button')].find(b => b.textContent === 'Pause').disabled"), "a time")
+        self.page.until(
+            lambda: not self.page.js("return [...document.querySelectorAll('button')].find(b => "
+                                     "b.textContent === 'Pause').disabled"), "a time")
         self.page.press("Pause")
         self.page.until_state("paused")
         at = float(self.page.js("return new URLSearchParams(location.hash.slice(1)).get('at')"))
@@ -219,7 +262,8 @@ class PageTest(unittest.TestCase):
         try:
             self.page.open(f"#view=fabric&metric=load_bps&at={AT}")
             self.same_as_rest("load_bps")
-            self.assertLessEqual(self.page.js("return document.documentElement.scrollWidth - innerWidth"), 1)
+            self.assertLessEqual(
+                self.page.js("return document.documentElement.scrollWidth - innerWidth"), 1)
         finally:
             self.page.driver.set_window_size(1400, 900)
 
@@ -230,8 +274,10 @@ class PageTest(unittest.TestCase):
         seen = set()
         for _ in range(60):
             for kind in ("rawKeyDown", "keyUp"):
-                self.page.driver.execute_cdp_cmd("Input.dispatchKeyEvent", {"type": kind, "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9})
-            what = self.page.js("const e = document.activeElement; return e.closest('[data-link]')?.dataset.link ? 'link' : e.tagName")
+                self.page.driver.execute_cdp_cmd("Input.dispatchKeyEvent", {
+                    "type": kind, "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9})
+            what = self.page.js("const e = document.activeElement; return "
+                                "e.closest('[data-link]')?.dataset.link ? 'link' : e.tagName")
             seen.add(what)
             if what == "link":
                 break
@@ -243,7 +289,8 @@ class PageTest(unittest.TestCase):
         """what the page loads, from its own origin"""
         with Page(self.world.url) as page:
             page.open(f"#view=link&link=4-11&metric=load_bps&at={AT}")
-            page.until(lambda: page.js("return document.querySelector('.uplot canvas') !== null"), "the curve")
+            page.until(lambda: page.js(
+                "return document.querySelector('.uplot canvas') !== null"), "the curve")
             files = [(url, size) for url, size in page.asked() if "/map" in url]
             self.assertLessEqual(len({url for url, _ in files}), 20)
             self.assertLessEqual(sum(size for _, size in files), 300_000)
@@ -261,11 +308,13 @@ class FaultTest(unittest.TestCase):
     def test_missing_host(self):
         self.page.open(f"#view=fabric&metric=load_bps&at={AT}")
         self.world.agents[22].__exit__()
-        self.page.until(lambda: [row["id"] for row in self.page.rows("host-missing")] == ["22"], "the missing host")
+        self.page.until(lambda: [row["id"] for row in self.page.rows("host-missing")]
+                        == ["22"], "the missing host")
         self.page.turn("#view=alarms")
         self.assertEqual([row["id"] for row in self.page.rows("host-missing")], ["22"])
         self.page.turn(f"#view=link&link=10-1&metric=load_bps&at={AT}")
-        self.page.until(lambda: "incomplete" in self.page.text(), "the mark of numbers that lack something")
+        self.page.until(lambda: "incomplete" in self.page.text(),
+                        "the mark of numbers that lack something")
 
     def test_lost(self):
         """killed, started again; stopped so that it says nothing, and going on"""
@@ -285,7 +334,8 @@ class FaultTest(unittest.TestCase):
         return self.world.get("/v1/status")["events"]["streams"]
 
     def test_left_behind(self):
-        """pages that "back" would show again hold no connection: a browser has six to one server, and the seventh page waited for ever"""
+        """pages that "back" would show again hold no connection: a browser has six to one server,
+        and the seventh page waited for ever"""
         for n in range(8):
             self.page.open(f"#view=link&link=4-11&metric=load_bps&at={AT + n}")
         self.page.until(lambda: self.streams() == 1, "one stream, that of the page in sight")
@@ -296,39 +346,51 @@ class FaultTest(unittest.TestCase):
         self.page.until(lambda: any(self.page.links().values()), "its values")
 
     def test_chosen_while_loading(self):
-        """another moment and another metric, chosen before the topology has come or while it comes anew"""
+        """another moment and another metric, chosen before the topology has come or while it comes
+        anew"""
         self.page.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": """
             const real = window.fetch; window.held = [];
             window.fetch = async (url, options) => {
-                if (String(url).startsWith('/v1/topology') && !window.free) await new Promise(go => window.held.push(go));
+                if (String(url).startsWith('/v1/topology') && !window.free)
+                    await new Promise(go => window.held.push(go));
                 return real(url, options);
             };"""})
         self.page.open("#view=fabric&metric=use", wait=False)
-        self.page.until(lambda: self.page.js("return window.held.length"), "the question for the topology")
+        self.page.until(
+            lambda: self.page.js("return window.held.length"), "the question for the topology")
         self.page.turn(f"#view=fabric&metric=load_bps&at={AT}")
         time.sleep(.3)
         self.page.js("window.free = true; window.held.forEach(go => go())")
         self.page.until_state("paused")
         self.page.until(lambda: any(self.page.links().values()), "values of then")
-        self.page.js("window.free = false; window.held = []; dispatchEvent(new PageTransitionEvent('pagehide')); dispatchEvent(new PageTransitionEvent('pageshow'))")
-        self.page.until(lambda: self.page.js("return window.held.length"), "the question for the topology, again")
+        self.page.js(
+            "window.free = false; window.held = []; dispatchEvent(new "
+            "PageTransitionEvent('pagehide')); dispatchEvent(new PageTransitionEvent('pageshow'))")
+        self.page.until(lambda: self.page.js("return window.held.length"), "the question for the "
+                        "topology, again")
         self.page.turn(f"#view=fabric&metric=use&at={AT}")
         time.sleep(.3)
         self.page.js("window.free = true; window.held.forEach(go => go())")
-        self.page.until(lambda: self.page.rows("app")[0]["state"] == "paused" and 0 < max(self.page.links().values(), default=0) < 1, "the use of then")
+        self.page.until(lambda: self.page.rows("app")[0]["state"] == "paused"
+                        and 0 < max(self.page.links().values(), default=0) < 1, "the use of then")
 
     def test_reload(self):
-        """another topology: the page has it, keeps its view, and a chosen link that is gone is said to be"""
+        """another topology: the page has it, keeps its view, and a chosen link that is gone is said
+        to be"""
         self.page.open("#view=fabric&metric=load_bps&link=9-17")
-        before = self.page.until(lambda: self.page.app().get("generation") and self.page.app(), "a generation")["generation"]
+        before = self.page.until(lambda: self.page.app().get("generation")
+                                 and self.page.app(), "a generation")["generation"]
         with open(self.world.topology, encoding="utf-8") as file:
             topology = json.load(file)
-        topology["links"] = [link for link in topology["links"] if {link["source"], link["target"]} != {9, 17}]
+        topology["links"] = [link for link in topology["links"]
+                             if {link["source"], link["target"]} != {9, 17}]
         topology.pop("codec")
         self.world.write("topology.json", json.dumps(topology))
         self.world.controller.process.send_signal(signal.SIGHUP)
-        self.page.until(lambda: self.page.app()["generation"] not in ("", before), "another generation")
-        self.page.until(lambda: "no such link" in self.page.text() and len(self.page.links()) == 62, "62 links")
+        self.page.until(lambda: self.page.app()["generation"] not in ("", before),
+                        "another generation")
+        self.page.until(lambda: "no such link" in self.page.text() and len(self.page.links()) == 62,
+                        "62 links")
         self.assertEqual(self.page.app()["view"], "fabric")
 
     def test_bad_answers(self):
@@ -339,17 +401,21 @@ class FaultTest(unittest.TestCase):
                 const answer = await real(url, options);
                 if (!String(url).includes('/v1/links?') || !window.spoil) return answer;
                 const bytes = new Uint8Array(await answer.arrayBuffer());
-                const bad = {cut: bytes.slice(0, 40), short: bytes.slice(0, 10), words: new TextEncoder().encode('<html>'), empty: new Uint8Array()}[window.spoil];
+                const bad = {cut: bytes.slice(0, 40), short: bytes.slice(0, 10),
+                             words: new TextEncoder().encode('<html>'),
+                             empty: new Uint8Array()}[window.spoil];
                 return new Response(bad, {status: 200, headers: answer.headers});
             };"""})
         self.page.open(f"#view=fabric&metric=load_bps&at={AT}")
         for n, kind in enumerate(("cut", "short", "words", "empty")):
             self.page.js("window.spoil = arguments[0]", kind)
             self.page.turn(f"#view=fabric&metric=load_bps&at={AT + 1 + n}")
-            self.page.until(lambda: "not of this topology" in self.page.text(), f"words about an answer that is {kind}")
+            self.page.until(lambda: "not of this topology" in self.page.text(),
+                            f"words about an answer that is {kind}")
             self.page.js("window.spoil = ''")
             self.page.turn(f"#view=fabric&metric=load_bps&at={AT}")
-            self.page.until(lambda: any(self.page.links().values()) and "not of this topology" not in self.page.text(), "values again")
+            self.page.until(lambda: any(self.page.links().values())
+                            and "not of this topology" not in self.page.text(), "values again")
 
 
 class StrangerTest(unittest.TestCase):
@@ -386,8 +452,10 @@ class StrangerTest(unittest.TestCase):
             page.until_state("live")
             self.assertEqual(page.js("return document.cookie"), "")
             cookie = page.driver.get_cookie("__Host-pathdump")
-            self.assertTrue(cookie["httpOnly"] and cookie["secure"] and cookie["sameSite"] == "Strict", cookie)
-            status = page.js("return (await fetch('/v1/install', {method: 'POST', body: '{}'})).status")
+            self.assertTrue(cookie["httpOnly"] and cookie["secure"]
+                            and cookie["sameSite"] == "Strict", cookie)
+            status = page.js(
+                "return (await fetch('/v1/install', {method: 'POST', body: '{}'})).status")
             self.assertEqual(status, 403)
             page.js("await fetch('/v1/session', {method: 'DELETE'})")
             page.driver.delete_all_cookies()
@@ -395,21 +463,28 @@ class StrangerTest(unittest.TestCase):
             page.until_state("login")
 
     def test_other_sites(self):
-        """a page of another origin neither reads, nor posts, nor frames; a name that leads here is told 421"""
+        """a page of another origin neither reads, nor posts, nor frames; a name that leads here is
+        told 421"""
         world, other = self.serve(), self.serve()
         with Page(world.url, words=("--host-resolver-rules=MAP evil.example 127.0.0.1",)) as page:
             page.open()
             page.driver.get(f"http://evil.example:{world.controller.port}/map")
             self.assertIn("no name of this server", page.text())
-            page.driver.get(f"{other.url}/v1/nothing")      # its policy lets a page of it ask nobody
+            # its policy lets a page of it ask nobody
+            page.driver.get(f"{other.url}/v1/nothing")
             for method in ("GET", "POST"):
-                got = page.js("return await fetch(arguments[0], {method: arguments[1], mode: 'no-cors'}).then(a => a.type, e => 'refused')",
+                got = page.js("return await fetch(arguments[0], {method: arguments[1], mode: "
+                              "'no-cors'}).then(a => a.type, e => 'refused')",
                               f"{world.url}/v1/hosts", method)
                 self.assertEqual(got, "refused")
             before = world.get("/v1/status")["controller"]["http_unauthorized"]
-            page.driver.get("data:text/html,<form method=post enctype=text/plain action='" + world.url + "/v1/execute'><input name=a></form><script>document.forms[0].submit()</script>")
-            page.until(lambda: world.get("/v1/status")["controller"]["http_unauthorized"] > before, "the refusal of a cross-site form")
-            page.driver.get("data:text/html,<iframe width=800 height=600 src='" + world.url + "/map'></iframe>")
+            page.driver.get(
+                "data:text/html,<form method=post enctype=text/plain action='" + world.url
+                + "/v1/execute'><input name=a></form><script>document.forms[0].submit()</script>")
+            page.until(lambda: world.get("/v1/status")["controller"]["http_unauthorized"]
+                       > before, "the refusal of a cross-site form")
+            page.driver.get("data:text/html,<iframe width=800 height=600 src='" + world.url
+                            + "/map'></iframe>")
             time.sleep(1)
             page.driver.switch_to.frame(0)
             self.assertEqual(page.rows("app"), [])

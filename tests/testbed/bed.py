@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A test bed: a data-centre network of Open vSwitch bridges and host namespaces on one machine, as a Python object.
+"""A test bed: a data-centre network of Open vSwitch bridges and host namespaces on one machine, as
+a Python object.
 
     with Bed(binaries="build/release/bin", tagged=all) as bed:
         bed.host("10.2.1.2").popen(["pathdumpd", "--intake", "live:eth0", ...])
         bed.host("10.1.1.2").run(["ping", "-c", "1", "10.2.1.2"])
         bed.link_down(11, 3)
 
-A bed that such a block brings up lives as long as its process; one that `up(stay=True)` brings up lives until
-`down`, and Bed.attach(name) finds it again. Not thread safe: one thread works on a bed at a time.
+A bed that such a block brings up lives as long as its process; one that `up(stay=True)` brings up
+lives until `down`, and Bed.attach(name) finds it again. Not thread safe: one thread works on a bed
+at a time.
 """
 import contextlib
 import fcntl
@@ -50,7 +52,8 @@ class Host:
     def __init__(self, bed, node, namespace):
         self.bed, self.node, self.namespace = bed, node, namespace
         self.id, self.name = node.id, node.name
-        self.ipv4, self.ipv6 = (next((a for a in node.addrs if (":" in a) == v6), None) for v6 in (False, True))
+        self.ipv4, self.ipv6 = (next((a for a in node.addrs if (":" in a) == v6), None)
+                                for v6 in (False, True))
         self.rack = node.peers[0]
         self.edge = None                        # the Edge that stands before it
 
@@ -58,7 +61,8 @@ class Host:
         return ["nsenter", f"--net={self.namespace}", "--", *map(str, args)]
 
     def popen(self, args, **options):
-        """starts a program on the host; it ends with the bed at the latest. Its PID is that of the program"""
+        """starts a program on the host; it ends with the bed at the latest. Its PID is that of the
+        program"""
         options.setdefault("start_new_session", True)
         environment = dict(options.pop("env", None) or os.environ, **self.bed.mark)
         process = subprocess.Popen(self.command(args), env=environment, **options)
@@ -74,14 +78,19 @@ class Host:
 class Bed:
     """owns the state folder STATE/NAME while it is up; see the file's head"""
 
-    def __init__(self, name=None, topology=None, binaries=BINARIES, tags=True, tagged=(), edges=(), ovs=OVS, controller=False, fabric="ovs", offloads=False, plan=None, program=None):
-        """topology: a file, by default a fat-tree of 4; tags: whether switches tag; tagged: host IDs that get frames
-        with their tags on (they run an agent), or the function all; edges: IDs of hosts that stand behind a patched
-        switch of their own, of the build in the folder `ovs`; controller: the tagging rules are put on the switches by a
-        pathdump-controller of the bed, to which its agents belong; fabric: what its switches are (a folder of fabrics/);
-        program: the set of programs that the switches of the fabric p4 run, by default that of the codec;
-        plan: a telemetry plan, by which the switches of the fabrics tc and p4 write digests; the codec is then pint, unless the topology names it;
-        offloads: hosts send and take packets of up to 64 KB, as network cards let them: for speed, where nobody counts packets"""
+    def __init__(self, name=None, topology=None, binaries=BINARIES, tags=True, tagged=(), edges=(),
+                 ovs=OVS, controller=False, fabric="ovs", offloads=False, plan=None, program=None):
+        """topology: a file, by default a fat-tree of 4; tags: whether switches tag; tagged: host
+        IDs that get frames with their tags on (they run an agent), or the function all; edges: IDs
+        of hosts that stand behind a patched switch of their own, of the build in the folder `ovs`;
+        controller: the tagging rules are put on the switches by a pathdump-controller of the bed,
+        to which its agents belong; fabric: what its switches are (a folder of fabrics/);
+        program: the set of programs that the switches of the fabric p4 run, by default that of the
+        codec;
+        plan: a telemetry plan, by which the switches of the fabrics tc and p4 write digests; the
+        codec is then pint, unless the topology names it;
+        offloads: hosts send and take packets of up to 64 KB, as network cards let them: for speed,
+        where nobody counts packets"""
         self.name = name or f"bed{os.getpid()}"
         self.folder = os.path.join(STATE, self.name)
         self.binaries = os.path.abspath(binaries)
@@ -140,11 +149,14 @@ class Bed:
     def need_edges(self):
         if self.edge_hosts:
             ovs.need_tun()
-        if self.edge_hosts and not os.path.exists(os.path.join(self.ovs, "vswitchd", "ovs-vswitchd")):
-            raise RuntimeError(f"there is no patched switch in {self.ovs}; `tools/ovs build` makes it")
+        if self.edge_hosts and not os.path.exists(os.path.join(self.ovs, "vswitchd",
+                                                               "ovs-vswitchd")):
+            raise RuntimeError(
+                f"there is no patched switch in {self.ovs}; `tools/ovs build` makes it")
 
     def claim(self):
-        """makes the state folder, locked from the first moment on; two beds of one name: the second one fails"""
+        """makes the state folder, locked from the first moment on; two beds of one name: the second
+        one fails"""
         new = os.path.join(STATE, f".{self.name}.{os.getpid()}")
         make_folder(new)
         lock = os.open(os.path.join(new, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
@@ -154,7 +166,8 @@ class Bed:
         except OSError:
             os.close(lock)
             shutil.rmtree(new)
-            raise RuntimeError(f"there is a bed named {self.name} already; tests/testbed/bed down --name {self.name}") from None
+            raise RuntimeError(f"there is a bed named {self.name} already; tests/testbed/bed down "
+                               f"--name {self.name}") from None
         return lock
 
     def make_topology(self):
@@ -163,7 +176,8 @@ class Bed:
                 with open(self.topology, encoding="utf-8") as given:
                     file.write(given.read())
             else:
-                subprocess.run([self.program_path("pathdump"), *self.fabric.topology], stdout=file, check=True)
+                subprocess.run([self.program_path("pathdump"), *self.fabric.topology], stdout=file,
+                               check=True)
         self.topology = file.name
         if self.plan:
             self.take_plan()
@@ -171,7 +185,8 @@ class Bed:
     def take_plan(self):
         """the bed's own copy, and a topology whose codec reads digests"""
         if not self.fabric.digests:
-            raise RuntimeError(f"switches of the fabric {self.fabric.name} cannot write digests: those of tc and p4 can")
+            raise RuntimeError(f"switches of the fabric {self.fabric.name} cannot write digests: "
+                               f"those of tc and p4 can")
         self.plan = shutil.copy(self.plan, os.path.join(self.folder, "plan.json"))
         with open(self.topology, encoding="utf-8") as file:
             topology = json.load(file)
@@ -182,17 +197,20 @@ class Bed:
 
     def read_topology(self, path):
         self.network = Network(path)
-        self.tagged = {h.id for h in self.network.hosts} if self.tagged is all else {*self.tagged, *self.edge_hosts}
+        self.tagged = {h.id for h in self.network.hosts} if self.tagged is all else {
+            *self.tagged, *self.edge_hosts}
         self.mark = {TOKEN: self.token}
 
     def start_keeper(self, lock, stay):
         sites = {self.fabric.site_of(n) for n in self.network.switches}
         sizes = [str(len(self.network.hosts)), str(len(sites) + len(self.edge_hosts))]
         sysctls = json.dumps(self.fabric.sysctls)
-        command = [sys.executable, os.path.join(HERE, "keeper.py"), self.folder, str(lock), *sizes, sysctls]
-        self.keeper = subprocess.Popen(command + ["--stay"] * stay, stdin=subprocess.DEVNULL if stay else subprocess.PIPE,
-                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=[lock],
-                                       start_new_session=True, text=True)
+        command = [sys.executable, os.path.join(HERE, "keeper.py"), self.folder, str(lock), *sizes,
+                   sysctls]
+        self.keeper = subprocess.Popen(
+            command + ["--stay"] * stay, stdin=subprocess.DEVNULL if stay else subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=[lock],
+            start_new_session=True, text=True)
         answer = self.keeper.stdout.readline().strip()
         if answer != "ready":
             raise RuntimeError(f"no network namespaces (is this root?): {answer}")
@@ -207,10 +225,12 @@ class Bed:
         for node in self.network.switches:
             members.setdefault(self.fabric.site_of(node), []).append(node)
         environment = dict(os.environ, **self.mark)
-        self.sites = [self.fabric.site(name, nodes, next(namespaces), self.folder, environment) for name, nodes in members.items()]
+        self.sites = [self.fabric.site(name, nodes, next(namespaces), self.folder, environment)
+                      for name, nodes in members.items()]
         self.site = {n.id: site for site in self.sites for n in site.switches}
         for i in self.edge_hosts:
-            self.host(i).edge = Edge(self.host(i), self.ovs, next(namespaces), self.folder, environment)
+            self.host(i).edge = Edge(self.host(i), self.ovs, next(namespaces), self.folder,
+                                     environment)
 
     def all_sites(self):
         return [*self.sites, *self.edges()]
@@ -230,24 +250,30 @@ class Bed:
         lines, batches = [], {site.namespace: ["link set lo up"] for site in self.sites}
         for a, b in self.network.links:
             (ns_a, name_a), (ns_b, name_b) = self.end_of(a, b), self.end_of(b, a)
-            lines.append(f"link add {name_a} netns {ns_a} mtu {MTU} type veth peer name {name_b} netns {ns_b} mtu {MTU}")
+            lines.append(f"link add {name_a} netns {ns_a} mtu {MTU} type veth peer name {name_b} "
+                         f"netns {ns_b} mtu {MTU}")
             for namespace, name in ((ns_a, name_a), (ns_b, name_b)):
                 if name != "eth0":
                     batches.setdefault(namespace, []).append(f"link set {name} up")
         for host in map(self.host, self.edge_hosts):
-            lines.append(f"link add {VM} netns {host.edge.namespace} mtu {MTU} type veth peer name eth0 netns {host.namespace} mtu {MTU}")
+            lines.append(f"link add {VM} netns {host.edge.namespace} mtu {MTU} type veth peer name "
+                         f"eth0 netns {host.namespace} mtu {MTU}")
             batches[host.edge.namespace].append(f"link set {VM} up")
         run_all([(["ip", "-batch", "-"], None, "\n".join(lines) + "\n")])
         for host in self.hosts.values():
             batches[host.namespace] = self.host_setup(host)
         wanted = [word for name in OFFLOADS for word in (name, "on" if self.offloads else "off")]
-        run_all([inside(h.namespace, ["ethtool", "-K", "eth0", *wanted]) for h in self.hosts.values()])
-        run_all([inside(ns, ["ip", "-batch", "-"], "\n".join(lines) + "\n") for ns, lines in batches.items()])
+        run_all([inside(h.namespace, ["ethtool", "-K", "eth0", *wanted])
+                 for h in self.hosts.values()])
+        run_all([inside(ns, ["ip", "-batch", "-"], "\n".join(lines) + "\n")
+                 for ns, lines in batches.items()])
 
     def host_setup(self, host):
-        # one segment a packet: else TCP's bursts pass tc as one packet, are cut up after it, and are sprayed over one path
+        # one segment a packet: else TCP's bursts pass tc as one packet, are cut up after it, and
+        # are sprayed over one path
         segments = 65535 if self.offloads else 1
-        lines = ["link set lo up", f"link set eth0 address {mac(host.id)} up", f"link set eth0 gso_max_segs {segments}"]
+        lines = ["link set lo up", f"link set eth0 address {mac(host.id)} up",
+                 f"link set eth0 gso_max_segs {segments}"]
         for addr in host.node.addrs:
             lines.append(f"addr add {addr}/{'128 nodad' if ':' in addr else 32} dev eth0")
         for other in self.hosts.values():
@@ -263,7 +289,8 @@ class Bed:
     @property
     def codec_rules(self):
         """the command that prints what switches are to write"""
-        return [self.program_path("pathdump"), "codec", "rules", "--topology", self.topology, "--depth", "pcp"]
+        return [self.program_path("pathdump"), "codec", "rules", "--topology", self.topology,
+                "--depth", "pcp"]
 
     def program_path(self, program):
         return os.path.join(self.binaries, program)
@@ -271,8 +298,11 @@ class Bed:
     # A bed that another process has brought up
 
     def save(self):
-        state = {"fabric": self.fabric.name, "token": self.token, "keeper": self.keeper_pid, "tags": self.tags, "tagged": sorted(self.tagged), "faults": self.faults.save(),
-                 "edges": self.edge_hosts, "plan": self.plan, "ovs": self.ovs, "controller": bool(self.controller), "binaries": self.binaries, "down": sorted(map(sorted, self.down_links)),
+        state = {"fabric": self.fabric.name, "token": self.token, "keeper": self.keeper_pid,
+                 "tags": self.tags, "tagged": sorted(self.tagged), "faults": self.faults.save(),
+                 "edges": self.edge_hosts, "plan": self.plan, "ovs": self.ovs,
+                 "controller": bool(self.controller), "binaries": self.binaries,
+                 "down": sorted(map(sorted, self.down_links)),
                  "switches": self.fabric.save()}
         new = os.path.join(self.folder, "state.new")
         with open(new, "w", encoding="utf-8") as file:
@@ -301,14 +331,16 @@ class Bed:
         return bed
 
     def down(self):
-        """ends everything that runs in the bed; no more than the keeper's grace period is waited for programs"""
+        """ends everything that runs in the bed; no more than the keeper's grace period is waited
+        for programs"""
         if self.keeper_pid:
             try:
                 os.kill(self.keeper_pid, signal.SIGTERM)
             except ProcessLookupError:
                 pass
         if self.keeper_pid and not self.keeper:
-            wait_for(lambda: not os.path.exists(f"/proc/{self.keeper_pid}"), "the end of the bed", DOWN_TIMEOUT_S)
+            wait_for(lambda: not os.path.exists(f"/proc/{self.keeper_pid}"), "the end of the "
+                     "bed", DOWN_TIMEOUT_S)
         for process in filter(None, [self.keeper, *self.started]):
             process.wait(DOWN_TIMEOUT_S)
             for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
@@ -334,7 +366,8 @@ class Bed:
         raise KeyError(f"no host {which}")
 
     def link_down(self, a, b):
-        """takes a link out, then repairs the routes: a packet that was on its way is lost, the next one is not"""
+        """takes a link out, then repairs the routes: a packet that was on its way is lost, the next
+        one is not"""
         self.set_link(a, b, "down")
 
     def link_up(self, a, b):
@@ -354,7 +387,8 @@ class Bed:
         run_all([inside(namespace, ["ip", "link", "set", name, state])])
 
     def set_faulty_links(self, links):
-        """links that are down because of a fault, beside those of link_down; programs what faults have changed in the flow tables"""
+        """links that are down because of a fault, beside those of link_down; programs what faults
+        have changed in the flow tables"""
         before, self.faulty_links = self.faulty_links, links
         for link in (links ^ before) - self.down_links:
             self.switch_interface(link, "down" if link in links else "up")
@@ -367,13 +401,15 @@ class Bed:
     def tag_of(self, a, b):
         """the tag that switch b writes on what comes from a. RuntimeError when it writes none"""
         rules = run_all([([*self.codec_rules, "--switch", str(b)], None, None)])[0]
-        found = re.search(rf"in_port={self.network.nodes[b].port(a)},.*set_field:(\d+)->vlan_vid", rules)
+        found = re.search(rf"in_port={self.network.nodes[b].port(a)},.*set_field:(\d+)->vlan_vid",
+                          rules)
         if not found:
             raise RuntimeError(f"switch {b} writes no tag on what comes from {a}")
         return int(found[1]) & 0xFFF
 
     def set_tagged(self, hosts):
-        """IDs of the hosts that get frames with their tags on from now on; those behind an edge always do"""
+        """IDs of the hosts that get frames with their tags on from now on; those behind an edge
+        always do"""
         self.tagged = {*hosts, *self.edge_hosts}
         self.fabric.program({self.hosts[h].rack for h in self.hosts})
         self.save()
@@ -400,4 +436,5 @@ def make_folder(path):
 def beds():
     """names of the beds that are up"""
     names = sorted(os.listdir(STATE)) if os.path.isdir(STATE) else []
-    return [n for n in names if not n.startswith(".") and not keeper.is_dead(os.path.join(STATE, n))]
+    return [n for n in names if not n.startswith(".")
+            and not keeper.is_dead(os.path.join(STATE, n))]

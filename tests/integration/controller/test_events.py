@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One stream of what is new: types, states of hosts, verdicts, reloads, alarms that resume by ID."""
+"""One stream of what is new: types, states of hosts, verdicts, reloads, alarms that resume by
+ID."""
 import http.client
 import json
 import signal

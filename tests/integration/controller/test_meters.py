@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The loop of the meters over monitors made here: rules come, losses are told on the right segments, a monitor that is silent or was restarted
-makes no loss."""
+"""The loop of the meters over monitors made here: rules come, losses are told on the right
+segments, a monitor that is silent or was restarted makes no loss."""
 import http.server
 import json
 import os
@@ -24,15 +24,18 @@ FLOW_ID = ("src_ip", "dst_ip", "src_port", "dst_port", "protocol")
 def bucket(flow):
     """of the first row: CRC-32 of the key"""
     address = b"".join(bytes(map(int, flow[name].split("."))) for name in FLOW_ID[:2])
-    return zlib.crc32(address + flow["src_port"].to_bytes(2, "big") + flow["dst_port"].to_bytes(2, "big") + bytes([flow["protocol"]])) % WIDTH
+    return zlib.crc32(address + flow["src_port"].to_bytes(2, "big")
+                      + flow["dst_port"].to_bytes(2, "big") + bytes([flow["protocol"]])) % WIDTH
 
 
 class Monitor:
-    """answers for one switch as pathdumpd does; `sends` and `hears` are {flow number: packets} of an epoch"""
+    """answers for one switch as pathdumpd does; `sends` and `hears` are {flow number: packets} of
+    an epoch"""
 
     def __init__(self, at, switch, flows, filter_):
         self.switch, self.flows, self.filter, self.folder = switch, flows, filter_, at
-        self.rules, self.version, self.silent, self.lost, self.broken, self.dead = {"usm": [], "dsm": []}, 0, False, 0, None, False
+        self.rules, self.version, self.silent, self.lost, self.broken, self.dead = {
+            "usm": [], "dsm": []}, 0, False, 0, None, False
         self.socket, self.puts = os.path.join(at, f"m{switch}.sock"), 0
         monitor = self
 
@@ -77,13 +80,17 @@ class Monitor:
         for flow in self.rules[role]:
             count = PKTS - (self.lost if role == "dsm" and flow == self.flows[0] else 0)
             if count and not (self.dead and role == "dsm"):
-                rows.append({"bucket": bucket(flow), "epoch": epoch, "dirty": False, "flow_id": flow, "count": count,
+                rows.append({"bucket": bucket(flow), "epoch": epoch, "dirty": False,
+                             "flow_id": flow, "count": count,
                              "filter": self.filter if role == "dsm" else None})
-        return {"monitor": self.switch, "role": role, "width": WIDTH, "epoch_ms": EPOCH_MS, "rows": [rows], "strays": [], "counters": {}}
+        return {"monitor": self.switch, "role": role, "width": WIDTH, "epoch_ms": EPOCH_MS,
+                "rows": [rows], "strays": [], "counters": {}}
 
     def reading(self, epoch):
-        largest = [{"flow_id": flow, "filter": self.filter, "count": PKTS} for flow in self.flows] if self.filter and not self.dead else []
-        return {"monitor": self.switch, "epoch": epoch, "version": self.version, "meters": [self.meter("usm", epoch), self.meter("dsm", epoch)],
+        largest = [{"flow_id": flow, "filter": self.filter, "count": PKTS}
+                   for flow in self.flows] if self.filter and not self.dead else []
+        return {"monitor": self.switch, "epoch": epoch, "version": self.version,
+                "meters": [self.meter("usm", epoch), self.meter("dsm", epoch)],
                 "largest": largest, "counters": {"late": 0, "strays": 0, "disagree": 0, "full": 0}}
 
 
@@ -92,18 +99,22 @@ class Meters(FleetTest):
         super().setUp()
         with open(self.topology, encoding="utf-8") as file:
             topology = json.load(file)
-        topology["codec"], topology["codec_options"] = "path-bloom", {"carrier": "vlan2", "bits": 32, "hashes": 3}
+        topology["codec"], topology["codec_options"] = "path-bloom", {"carrier": "vlan2",
+                                                                      "bits": 32, "hashes": 3}
         plain, self.bloom = self.path("plain.json"), self.path("bloom.json")
         with open(plain, "w", encoding="utf-8") as file:
             json.dump(topology, file)
         pathdump("codec", "assign", "--topology", plain, "--out", self.bloom)
-        self.flows = [dict(zip(FLOW_ID, ("10.1.1.2", "10.2.1.2", 1000 + n, 80, 17))) for n in range(FLOWS)]
-        told = pathdump("codec", "encode", "--topology", self.bloom, "--src", "10.1.1.2", "--dst", "10.2.1.2", "--path", "1,9,17,11,3", "--json")
+        self.flows = [dict(zip(FLOW_ID, ("10.1.1.2", "10.2.1.2", 1000 + n, 80, 17)))
+                      for n in range(FLOWS)]
+        told = pathdump("codec", "encode", "--topology", self.bloom, "--src", "10.1.1.2", "--dst",
+                        "10.2.1.2", "--path", "1,9,17,11,3", "--json")
         self.up = Monitor(self.folder, 1, self.flows, 0)
         self.down = Monitor(self.folder, 3, self.flows, json.loads(told)["filter"])
         self.list = self.path("monitors.json")
         with open(self.list, "w", encoding="utf-8") as file:
-            json.dump([{"id": m.switch, "url": f"unix:{m.socket}"} for m in (self.up, self.down)], file)
+            json.dump([{"id": m.switch, "url": f"unix:{m.socket}"} for m in (self.up, self.down)],
+                      file)
 
     def controller(self, *more):
         controller = Controller(self.folder, self.bloom, {}, *more)
@@ -118,17 +129,22 @@ class Meters(FleetTest):
         return found[0] if found else {"sent": 0, "lost": 0, "state": "unknown", "epochs": 0}
 
     def links(self):
-        return json.loads(pathdump("app", "silent-drops", "--kinds", "paths", *self.where, "--json"))["links"]
+        return json.loads(pathdump("app", "silent-drops", "--kinds", "paths", *self.where,
+                                   "--json"))["links"]
 
     def test_loop(self):
         controller = self.controller("--monitors", self.list)
         self.assertEqual(controller.get("/v1/monitors")["running"], False)
-        self.assertEqual(pathdump("monitors", "start", "--alpha", "400", "--beta", "2", "--epoch-ms", str(EPOCH_MS), *self.where), "2 monitors, counting\n")
+        self.assertEqual(pathdump("monitors", "start", "--alpha", "400", "--beta", "2",
+                                  "--epoch-ms", str(EPOCH_MS), *self.where),
+                         "2 monitors, counting\n")
         controller.wait(lambda: self.segment(controller)["epochs"] >= 3, 10)
-        self.assertEqual(sorted(map(json.dumps, self.up.rules["usm"])), sorted(map(json.dumps, self.down.rules["dsm"])))
+        self.assertEqual(sorted(map(json.dumps, self.up.rules["usm"])),
+                         sorted(map(json.dumps, self.down.rules["dsm"])))
         self.assertEqual(self.up.rules["dsm"], [])
         segment = self.segment(controller)
-        self.assertEqual((segment["path"], segment["lost"], segment["state"]), ([1, 9, 17, 11, 3], 0, "measured"))
+        self.assertEqual((segment["path"], segment["lost"], segment["state"]),
+                         ([1, 9, 17, 11, 3], 0, "measured"))
         self.assertEqual(self.links(), [])
         self.assertIn("1,9,17,11,3", pathdump("segments", *self.where))
 
@@ -145,7 +161,8 @@ class Meters(FleetTest):
         status = pathdump("monitors", "status", *self.where)
         self.assertIn("silent", status)
         self.down.silent = False
-        self.down.rules, self.down.version, puts = {"usm": [], "dsm": []}, 0, self.down.puts     # restarted
+        # restarted
+        self.down.rules, self.down.version, puts = {"usm": [], "dsm": []}, 0, self.down.puts
         controller.wait(lambda: self.down.puts > puts and self.down.rules["dsm"], 5)
         controller.wait(lambda: self.segment(controller)["state"] == "measured", 5)
 
@@ -155,7 +172,8 @@ class Meters(FleetTest):
     def test_dead(self):
         """nothing arrives any more: named within five epochs"""
         controller = self.controller("--monitors", self.list)
-        pathdump("monitors", "start", "--alpha", "400", "--beta", "2", "--epoch-ms", str(EPOCH_MS), *self.where)
+        pathdump("monitors", "start", "--alpha", "400", "--beta", "2", "--epoch-ms", str(EPOCH_MS),
+                 *self.where)
         controller.wait(lambda: self.segment(controller)["epochs"] >= 3, 10)
         self.down.dead, begun = True, time.monotonic()
         controller.wait(lambda: controller.get("/v1/alarms?reason=SEGMENT_LOSS")["alarms"], 10)
@@ -166,9 +184,11 @@ class Meters(FleetTest):
         for broken in (b"{", b"[]", {"monitor": 3}, {"monitor": 1, "epoch": 7, "meters": []}):
             self.down.broken = broken
             pathdump("monitors", "start", "--epoch-ms", str(EPOCH_MS), *self.where)
-            controller.wait(lambda: [m["reason"] for m in controller.get("/v1/monitors")["monitors"] if m["id"] == 3 and m["reason"]], 5)
+            controller.wait(lambda: [m["reason"] for m in controller.get("/v1/monitors")["monitors"]
+                                     if m["id"] == 3 and m["reason"]], 5)
         self.assertEqual(controller.get("/v1/segments"), [])
-        for body, word in (({"alpha": -1}, "alpha"), ({"epochs": 3, "epochs_min": 4}, "epochs_min"), ({"more": 1}, "more")):
+        for body, word in (({"alpha": -1}, "alpha"), ({"epochs": 3, "epochs_min": 4}, "epochs_min"),
+                           ({"more": 1}, "more")):
             status, _, text = controller.raw("/v1/monitors", "POST", json.dumps(body))
             self.assertEqual(status, 400)
             self.assertIn(word, text.decode() if isinstance(text, bytes) else text)

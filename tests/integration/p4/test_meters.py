@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program `meters` against the meters in C: marks, buckets, counters. As root, in a network namespace of its own."""
+"""The program `meters` against the meters in C: marks, buckets, counters. As root, in a network
+namespace of its own."""
 import ipaddress
 import json
 import os
@@ -73,9 +74,11 @@ class Meters(unittest.TestCase):
         found = {}
         while len(found) < count:
             six, host = self.random.random() < .5, self.random.choice("23")
-            ends = (f"fd00:0:1:1::{host}", "fd00:0:2:1::2") if six else (f"10.1.1.{host}", "10.2.1.2")
+            ends = (f"fd00:0:1:1::{host}", "fd00:0:2:1::2") if six else (f"10.1.1.{host}",
+                                                                         "10.2.1.2")
             flow = {"src_ip": ends[0], "dst_ip": ends[1], "src_port": self.random.randint(1, 65535),
-                    "dst_port": self.random.randint(1, 65535), "protocol": self.random.choice((TCP, UDP))}
+                    "dst_port": self.random.randint(1, 65535),
+                    "protocol": self.random.choice((TCP, UDP))}
             found[bucket_key(flow)] = flow
         return list(found.values())
 
@@ -97,11 +100,13 @@ class Meters(unittest.TestCase):
         marked = ["--out", f"{self.at}/marked.pcap"] if role == "usm" else []
         return json.loads(pathdump("meters", "count", "--role", role, "--rules",
                                    f"{self.at}/rules.json", "--pcap", f"{self.at}/all.pcap",
-                                   "--topology", self.topology, "--monitor", monitor, "--json", *marked))
+                                   "--topology", self.topology, "--monitor", monitor, "--json",
+                                   *marked))
 
     def read(self, switch, role):
         """what `meters count` prints, out of the arrays; only the newest two epochs are left"""
-        names = ("epoch", "src_hi", "src_lo", "dst_hi", "dst_lo", "flow", "count", "dirty", "filter")
+        names = ("epoch", "src_hi", "src_lo", "dst_hi", "dst_lo", "flow", "count", "dirty",
+                 "filter")
         arrays = {name: switch.array("bucket_" + name) for name in names}
         newest = switch.array("meter_epochs")[2 * role:2 * role + 2]
         found = {}
@@ -109,7 +114,8 @@ class Meters(unittest.TestCase):
             instance, row, place = at >> 12 & 1, at >> 10 & 3, at & 1023
             if arrays["epoch"][at] and arrays["epoch"][at] == newest[instance]:
                 key = tuple(arrays[name][at] for name in names[1:6])
-                value = "dirty" if arrays["dirty"][at] else (key, arrays["count"][at], arrays["filter"][at])
+                value = "dirty" if arrays["dirty"][at] else (key, arrays["count"][at],
+                                                             arrays["filter"][at])
                 found[row, place, arrays["epoch"][at] - 1] = value
         counters = switch.array("meter_counters")[8 * role:8 * role + 5]
         return found, dict(zip(COUNTERS, counters)), [one - 1 for one in newest if one]
@@ -120,7 +126,8 @@ class Meters(unittest.TestCase):
             for one in row:
                 if one["epoch"] in epochs:
                     mark = MARK | one["filter"] if one["filter"] else 0
-                    value = "dirty" if one["dirty"] else (bucket_key(one["flow_id"]), one["count"], mark)
+                    value = "dirty" if one["dirty"] else (bucket_key(one["flow_id"]), one["count"],
+                                                          mark)
                     found[number, one["bucket"], one["epoch"]] = value
         return found
 
@@ -144,14 +151,16 @@ class Meters(unittest.TestCase):
             self.assertIn("dirty", buckets.values())
             sent = sorted(switch.sent(1) + switch.sent(2))
         self.assertEqual(len(sent), len(frames))
-        marks = {time_ns: self.dscp(raw) & 3 for time_ns, raw in read_pcap(f"{self.at}/marked.pcap")}
+        marks = {time_ns: self.dscp(raw) & 3
+                 for time_ns, raw in read_pcap(f"{self.at}/marked.pcap")}
         self.assertEqual({time_ns: self.dscp(raw) & 3 for time_ns, raw in sent}, marks)
 
     def test_downstream_counts_marks_late_ones_and_strays_as_in_c(self):
         self.downstream("meters", (None,))
 
     def test_downstream_tells_filters_apart_as_in_c(self):
-        """where path filters are written, too: packets of a flow by two ways make its bucket dirty"""
+        """where path filters are written, too: packets of a flow by two ways make its bucket
+        dirty"""
         self.downstream("path-bloom+meters", (0x00C10204, 0x00C10204, 0x00C10204, 0x80010204))
 
     def downstream(self, program, filters):
@@ -173,7 +182,8 @@ class Meters(unittest.TestCase):
 
     @staticmethod
     def dscp(raw):
-        return raw[15] >> 2 if raw[12:14] == b"\x08\0" else int.from_bytes(raw[14:18], "big") >> 22 & 63
+        return raw[15] >> 2 if raw[12:14] == b"\x08\0" else int.from_bytes(raw[14:18],
+                                                                           "big") >> 22 & 63
 
 
 if __name__ == "__main__":

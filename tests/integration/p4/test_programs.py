@@ -11,7 +11,8 @@ import unittest
 import capture
 from network import Network, pathdump, program
 
-PATHS = [(1, 9, 17, 11, 3), (1, 10, 20, 12, 4), (1, 9, 2), (2, 10, 19, 16, 8), (1, 9, 2, 10, 19, 12, 3)]
+PATHS = [(1, 9, 17, 11, 3), (1, 10, 20, 12, 4), (1, 9, 2), (2, 10, 19, 16, 8),
+         (1, 9, 2, 10, 19, 12, 3)]
 TCP, UDP = 6, 17
 QUERIES = [("tag", 16, {"coding": "hash", "bits": 8, "instances": 2, "tau": 20000,
                         "xor": [30000, 50000, 65536]}),
@@ -40,7 +41,8 @@ def tags_of(raw):
     """(type, TCI) of each tag, the outermost first"""
     at, tags = 12, []
     while raw[at:at + 2] in (b"\x81\0", b"\x88\xa8"):
-        tags.append((int.from_bytes(raw[at:at + 2], "big"), int.from_bytes(raw[at + 2:at + 4], "big")))
+        tags.append((int.from_bytes(raw[at:at + 2], "big"),
+                     int.from_bytes(raw[at + 2:at + 4], "big")))
         at += 4
     return tags
 
@@ -70,26 +72,30 @@ class Walks(unittest.TestCase):
         return Network(topology, set_name, tempfile.mkdtemp(dir=self.folder), *options)
 
     def encoded(self, topology, path, *ends):
-        return json.loads(pathdump("codec", "encode", "--topology", topology, "--src", ends[0], "--dst",
+        return json.loads(pathdump("codec", "encode", "--topology", topology, "--src", ends[0],
+                                   "--dst",
                                    ends[1], "--path", ",".join(map(str, path)), "--json"))
 
     def test_forwarding(self):
         net = self.network(fat_tree(self.folder), "forward")
         for family in (4, 6):
             for protocol in (TCP, UDP):
-                sent = [capture.ethernet(capture.packet(address(p[0], 2, family), address(p[-1], 3, family),
-                                                        1000, 80, b"x" * 20, protocol)) for p in PATHS]
+                sent = [capture.ethernet(
+                    capture.packet(address(p[0], 2, family), address(p[-1], 3, family),
+                                   1000, 80, b"x" * 20, protocol)) for p in PATHS]
                 for path, before, after in zip(PATHS, sent, net.walk(PATHS, sent)):
                     self.assertEqual(after, routed(before, len(path)), path)
 
     def test_time_exceeded(self):
-        """the answer comes from the address of the link that the packet came in by, of its family"""
+        """the answer comes from the address of the link that the packet came in by, of its
+        family"""
         topology = f"{self.folder}/addrs.json"
         with open(topology, "w", encoding="utf-8") as file:
             file.write(pathdump("topology", "generate", "fat-tree", "--k", "4", "--addrs"))
         net = self.network(topology, "forward")
         for family, kind in ((4, 11), (6, 3)):
-            raw = capture.ethernet(capture.packet(address(1, 2, family), address(3, 3, family), 7, 80, b"x" * 20))
+            raw = capture.ethernet(capture.packet(address(1, 2, family), address(3, 3, family), 7,
+                                                  80, b"x" * 20))
             raw = routed(raw, 63)                           # TTL 1
             (result,), summaries = net.send([(9, net.port(9, 1), raw)])
             self.assertEqual((summaries[9]["punted"], summaries[9]["answered"]), (1, 1))
@@ -105,7 +111,8 @@ class Walks(unittest.TestCase):
     def link_address(topology, family):
         """of switch 9 towards rack 1"""
         with open(topology, encoding="utf-8") as file:
-            link = next(one for one in json.load(file)["links"] if {one["source"], one["target"]} == {1, 9})
+            link = next(one for one in json.load(file)["links"]
+                        if {one["source"], one["target"]} == {1, 9})
         addrs = link["source_addrs"] if link["source"] == 9 else link["target_addrs"]
         return next(ip.packed for ip in map(ipaddress.ip_address, addrs) if ip.version == family)
 
@@ -115,7 +122,8 @@ class Walks(unittest.TestCase):
             sent = [capture.frame(*pair, 1000, 80, b"x" * 20) for pair in ends]
             for path, pair, raw in zip(PATHS, ends, net.walk(PATHS, sent)):
                 wanted = self.encoded(topology, path, *pair)["tags"]
-                found = [tci & 0xFFF for kind, tci in reversed(tags_of(raw)) if kind == capture.DOT1Q]
+                found = [tci & 0xFFF for kind, tci in reversed(tags_of(raw))
+                         if kind == capture.DOT1Q]
                 self.assertEqual(found, wanted, path)
 
     def test_link_tags(self):
@@ -131,19 +139,22 @@ class Walks(unittest.TestCase):
     def test_path_filters(self):
         options = {"carrier": "vlan2", "bits": 32, "hashes": 3, "monitors": "tor", "edge": "strip"}
         for order in (False, True):
-            topology = fat_tree(self.folder, codec="path-bloom", codec_options={**options, "order": order})
+            topology = fat_tree(self.folder, codec="path-bloom",
+                                codec_options={**options, "order": order})
             net = self.network(topology, "path-bloom")
             ends = [(address(p[0], 2), address(p[-1], 3)) for p in PATHS]
             sent = [capture.frame(*pair, 1000, 80, b"x" * 20, tags=(0xFFF, 7)) for pair in ends]
             for path, pair, raw in zip(PATHS, ends, net.walk(PATHS, sent)):
                 high, low = (tci for _, tci in tags_of(raw))
-                self.assertEqual(high << 16 | low, self.encoded(topology, path, *pair)["filter"], path)
+                self.assertEqual(high << 16 | low, self.encoded(topology, path, *pair)["filter"],
+                                 path)
 
     def encode(self, topology, plan, sent, paths):
         """what the reference makes of each: the frame, or None of one that looped"""
         lines = "\n".join(json.dumps({"frame": raw.hex(), "path": path, "values": {}})
                           for raw, path in zip(sent, paths))
-        done = subprocess.run([program("pathdump"), "pint", "encode", "--topology", topology, "--plan", plan],
+        done = subprocess.run([program("pathdump"), "pint", "encode", "--topology", topology,
+                               "--plan", plan],
                               input=lines, capture_output=True, text=True, check=True)
         return [json.loads(line)["frame"] for line in done.stdout.splitlines()]
 
@@ -171,9 +182,11 @@ class Walks(unittest.TestCase):
     def packet(self, path):
         family = self.random.choice((4, 6))
         raw = bytearray(capture.ethernet(capture.packet(
-            address(path[0], 2, family), address(path[-1], 3, family), self.random.randint(1, 65535),
+            address(path[0], 2, family), address(path[-1], 3, family),
+            self.random.randint(1, 65535),
             80, self.random.randbytes(30), self.random.choice((TCP, UDP)))))
-        ttl = self.random.choice((64, 128, 255, self.random.randint(8, 255), self.random.randint(65, 70)))
+        ttl = self.random.choice((64, 128, 255, self.random.randint(8, 255),
+                                  self.random.randint(65, 70)))
         if family == 6:
             raw[21] = ttl
             return bytes(raw)
@@ -189,7 +202,8 @@ class Walks(unittest.TestCase):
         path = (1, 9, 17, 13, 18, 11, 3)
         raw = bytes.fromhex(json.loads(pathdump(
             "probes", "encode", "--topology", topology, "--carrier", "sr-int", "--path",
-            ",".join(map(str, path)), "--src", address(1, 2), "--dst", address(3, 2), "--json"))["frame"])
+            ",".join(map(str, path)), "--src", address(1, 2), "--dst", address(3, 2),
+            "--json"))["frame"])
         body = 14 + 20 + 8
         labels = list(raw[body + 32:body + 96])
         came = len(net.neighbours[1])
@@ -208,15 +222,18 @@ class Walks(unittest.TestCase):
         self.assertEqual(len(raw), body + 96 + 22 * len(path))
 
     def test_stacks(self):
-        """telemetry decode reads the path out of what arrives at the sink, which hands on the host's frame"""
+        """telemetry decode reads the path out of what arrives at the sink, which hands on the
+        host's frame"""
         topology = fat_tree(self.folder)
         net = self.network(topology, "int-md")
         for family in (4, 6):
             for protocol in (TCP, UDP):
-                sent = [capture.ethernet(capture.packet(address(p[0], 2, family), address(p[-1], 3, family),
-                                                        1000, 80, b"x" * 37, protocol, 5)) for p in PATHS]
+                sent = [capture.ethernet(
+                    capture.packet(address(p[0], 2, family), address(p[-1], 3, family),
+                                   1000, 80, b"x" * 37, protocol, 5)) for p in PATHS]
                 before = net.walk([path[:-1] for path in PATHS], sent)
-                last = [(path[-1], net.port(path[-1], path[-2]), raw) for path, raw in zip(PATHS, before)]
+                last = [(path[-1], net.port(path[-1], path[-2]), raw)
+                        for path, raw in zip(PATHS, before)]
                 for path, raw, result in zip(PATHS, sent, net.send(last)[0]):
                     self.assertEqual(result[1], routed(raw, len(path)), path)
 

@@ -52,7 +52,8 @@ class Fabric(interface.Fabric):
 
     def need(self):
         if not os.path.exists(self.bed.program_path("pathdump-switch")):
-            raise RuntimeError("there is no pathdump-switch: it is built where DPDK's static libraries are there")
+            raise RuntimeError(
+                "there is no pathdump-switch: it is built where DPDK's static libraries are there")
 
     @staticmethod
     def site_of(_):
@@ -77,31 +78,38 @@ class Fabric(interface.Fabric):
         words = [self.bed.program_path("pathdump"), "p4", "tables", "--topology", self.bed.topology,
                  "--program", program, "--routes", "none", "--format", "swx"]
         words += ["--plan", self.bed.plan] if self.bed.plan else []
-        run_all([([*words, "--switch", str(n.id), "--out", self.tables_of(n.id)], None, None) for n in nodes])
+        run_all([([*words, "--switch", str(n.id), "--out", self.tables_of(n.id)], None, None)
+                 for n in nodes])
         self.names = Names(self.spec(program))
         self.read_tagging()
-        config = {"control": f"unix:{self.socket}", "switches": [self.switch(n, program) for n in nodes]}
+        config = {"control": f"unix:{self.socket}",
+                  "switches": [self.switch(n, program) for n in nodes]}
         with open(os.path.join(self.bed.folder, "switches.json"), "w", encoding="utf-8") as file:
             json.dump(config, file)
         self.run(file.name)
 
     def spec(self, program):
         """text of the compiled program"""
-        listed = json.loads(run_all([([self.bed.program_path("pathdump"), "p4", "programs", "--json"], None, None)])[0])
-        file = next(one["file"] for one in listed["programs"] if (one["target"], one["name"]) == ("pna", program))
+        listed = json.loads(run_all([([self.bed.program_path("pathdump"), "p4", "programs",
+                                       "--json"], None, None)])[0])
+        file = next(one["file"] for one in listed["programs"]
+                    if (one["target"], one["name"]) == ("pna", program))
         p4 = os.environ.get("PATHDUMP_P4") or os.path.join(HERE, "../../../../p4")
         with open(os.path.join(p4, "..", file), encoding="utf-8") as text:
             return text.read()
 
     def switch(self, node, program):
         ports = {str(n): {"interface": port(node.id, peer)} for n, peer in enumerate(node.peers, 1)}
-        return {"id": node.id, "program": program, "tables": self.tables_of(node.id), "ports": ports,
+        return {"id": node.id, "program": program, "tables": self.tables_of(node.id),
+                "ports": ports,
                 "punts": self.punt_file(node.id)}
 
     def run(self, config):
-        command = inside(self.bed.sites[0].namespace, [self.bed.program_path("pathdump-switch"), config])[0]
+        command = inside(self.bed.sites[0].namespace,
+                         [self.bed.program_path("pathdump-switch"), config])[0]
         with open(self.log, "a", encoding="utf-8") as log:
-            process = subprocess.Popen(command, env=dict(os.environ, **self.bed.mark), stdin=subprocess.DEVNULL,
+            process = subprocess.Popen(command, env=dict(os.environ, **self.bed.mark),
+                                       stdin=subprocess.DEVNULL,
                                        stdout=log, stderr=log, start_new_session=True)
         self.bed.started.append(process)
 
@@ -133,7 +141,8 @@ class Fabric(interface.Fabric):
         for i in ids:
             table = Table(self.bed, i, routes, self.groups)
             if table.sprays:
-                raise RuntimeError("switches of the fabric p4 spread flows: they cannot spray packets, nor tell large flows")
+                raise RuntimeError("switches of the fabric p4 spread flows: they cannot spray "
+                                   "packets, nor tell large flows")
             wanted = {self.names.table("groups"): table.members(self.names),
                       self.names.table("routes"): table.rows(self.names), **self.tag_rows(i)}
             before = self.installed.get(i, {})
@@ -148,7 +157,8 @@ class Fabric(interface.Fabric):
         name = self.names.find_table("rows")
         self.tagging = {}
         for node in self.bed.network.switches if name else ():
-            with open(os.path.join(self.tables_of(node.id), f"{name}.swx"), encoding="utf-8") as file:
+            with open(os.path.join(self.tables_of(node.id), f"{name}.swx"),
+                      encoding="utf-8") as file:
                 self.tagging[node.id] = file.read().splitlines()
 
     def tag_rows(self, switch):
@@ -157,7 +167,8 @@ class Fabric(interface.Fabric):
         node, rows = self.bed.network.nodes[switch], self.tagging[switch]
         for fault in self.bed.faults.all():
             if isinstance(fault, WrongTag) and fault.ends[1] == switch:
-                rows = [self.names.with_tag(row, node.port(fault.ends[0]), fault.tag) for row in rows]
+                rows = [self.names.with_tag(row, node.port(fault.ends[0]), fault.tag)
+                        for row in rows]
         return {self.names.table("rows"): rows}
 
     def strip(self):
@@ -165,11 +176,14 @@ class Fabric(interface.Fabric):
         wanted = {i for i in self.bed.hosts if i not in self.bed.tagged}
         if wanted - self.stripping:
             headers = f"/usr/include/{os.uname().machine}-linux-gnu"
-            run_all([(["clang", "-target", "bpf", "-mcpu=v2", "-O2", "-g", "-isystem", headers, "-c",
+            run_all([(["clang", "-target", "bpf", "-mcpu=v2", "-O2", "-g", "-isystem", headers,
+                       "-c",
                        os.path.join(HERE, "strip.bpf.c"), "-o", self.stripper], None, None)])
-        run_all([self.at_host(i, "qdisc", "add", "dev", "eth0", "clsact") for i in wanted - self.stripping])
-        run_all([self.at_host(i, "filter", "add", "dev", "eth0", "ingress", "pref", FIRST_PREF, "bpf", "da",
-                              "object-file", self.stripper, "section", "tc") for i in wanted - self.stripping])
+        run_all([self.at_host(i, "qdisc", "add", "dev", "eth0", "clsact")
+                 for i in wanted - self.stripping])
+        run_all([self.at_host(
+            i, "filter", "add", "dev", "eth0", "ingress", "pref", FIRST_PREF, "bpf", "da",
+            "object-file", self.stripper, "section", "tc") for i in wanted - self.stripping])
         run_all([self.at_host(i, "filter", "del", "dev", "eth0", "ingress", "pref", FIRST_PREF)
                  for i in self.stripping - wanted])
         self.stripping = wanted
@@ -202,10 +216,12 @@ class Fabric(interface.Fabric):
                 with open(self.punt_file(node.id), encoding="utf-8") as file:
                     found += map(json.loads, file)
         return [dict(one, time_ns=one["time_us"] * 1000, bytes=len(one["frame"]) // 2,
-                     frame=bytes.fromhex(one["frame"])) for one in sorted(found, key=lambda one: one["time_us"])]
+                     frame=bytes.fromhex(one["frame"]))
+                for one in sorted(found, key=lambda one: one["time_us"])]
 
     def save(self):
-        return {"installed": self.installed, "stripping": sorted(self.stripping), "groups": [*self.groups],
+        return {"installed": self.installed, "stripping": sorted(self.stripping),
+                "groups": [*self.groups],
                 "program": self.bed.program}
 
     def load(self, state):

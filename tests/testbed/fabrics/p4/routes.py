@@ -38,7 +38,8 @@ class Names:
         """a row that pushes another tag on what comes in by this port; all others as they are"""
         if not re.match(rf"match {in_port:#x}/", row):
             return row
-        return re.sub(r" tci (0x[0-9a-f]+)", lambda tci: f" tci {int(tci[1], 16) & 0xF000 | tag:#x}", row)
+        return re.sub(r" tci (0x[0-9a-f]+)",
+                      lambda tci: f" tci {int(tci[1], 16) & 0xF000 | tag:#x}", row)
 
 
 def destination(prefix):
@@ -58,9 +59,11 @@ class Table:
     """what one switch has to know; `groups` is that of the fabric: ways in slots -> number"""
 
     def __init__(self, bed, switch, routes, groups):
-        self.bed, self.node, self.routes, self.groups = bed, bed.network.nodes[switch], routes, groups
+        self.bed, self.node, self.routes, self.groups = bed, bed.network.nodes[
+            switch], routes, groups
         self.shares = bed.faults.shares(switch)
-        self.sprays = bed.faults.weights(switch) is not None or bed.faults.large_to(switch) is not None
+        self.sprays = bed.faults.weights(switch) is not None or bed.faults.large_to(
+            switch) is not None
         self.used = set()
         self.found = {}                         # (priority, in port, prefix) -> ports in slots
         self.make()
@@ -73,7 +76,8 @@ class Table:
             for addr in host.addrs if host.role == "host" else ():
                 self.found[HOSTS, ANY_PORT, whole(addr)] = (self.node.port(host.id),)
         for fault in self.bed.faults.all():
-            if isinstance(fault, Loop) and self.node.id in fault.circle and self.node.id != fault.host.rack:
+            if isinstance(
+                fault, Loop) and self.node.id in fault.circle and self.node.id != fault.host.rack:
                 self.loop(fault)
 
     def in_port(self, peer):
@@ -99,7 +103,8 @@ class Table:
         return tuple(ports[slot * len(ports) // count] for slot in range(count))
 
     def loop(self, fault):
-        """packets for one host go round; where the circle begins, also those that come from elsewhere"""
+        """packets for one host go round; where the circle begins, also those that come from
+        elsewhere"""
         for addr in map(whole, fault.host.node.addrs):
             if fault.circle[0] == self.node.id:
                 self.found[HOSTS, ANY_PORT, addr] = (self.node.port(fault.circle[1]),)
@@ -114,7 +119,8 @@ class Table:
         for (priority, in_port, prefix), slots in sorted(self.found.items()):
             way = f"{to_port} port {slots[0]:#x}"
             if len(slots) > 1:
-                way = f"{to_group} group {self.group(slots):#x} mask {len(slots) - 1:#x} shift {shift:#x}"
+                way = (f"{to_group} group {self.group(slots):#x} mask {len(slots) - 1:#x} shift "
+                       f"{shift:#x}")
             rows.append(f"match {in_port} {destination(prefix)} priority {priority} action {way}")
         return rows
 
@@ -122,11 +128,13 @@ class Table:
         return self.groups.setdefault(slots, len(self.groups) + 1)
 
     def members(self, names):
-        """of all groups that this switch has now, and of those before: no row names one that is gone"""
+        """of all groups that this switch has now, and of those before: no row names one that is
+        gone"""
         member, rows = names.action("groups", "member"), []
         for slots in {slots for slots in self.found.values() if len(slots) > 1}:
             self.group(slots)
         for slots, number in self.groups.items():
             if max(slots) <= len(self.node.peers):
-                rows += [f"match {number:#x} {slot:#x} action {member} port {to:#x}" for slot, to in enumerate(slots)]
+                rows += [f"match {number:#x} {slot:#x} action {member} port {to:#x}"
+                         for slot, to in enumerate(slots)]
         return rows
