@@ -79,12 +79,15 @@ class Bed:
     """owns the state folder STATE/NAME while it is up; see the file's head"""
 
     def __init__(self, name=None, topology=None, binaries=BINARIES, tags=True, tagged=(), edges=(),
-                 ovs=OVS, controller=False, fabric="ovs", offloads=False, plan=None, program=None):
+                 ovs=OVS, controller=False, fabric="ovs", offloads=False, plan=None, program=None,
+                 codec=None, monitors="tor"):
         """topology: a file, by default a fat-tree of 4; tags: whether switches tag; tagged: host
         IDs that get frames with their tags on (they run an agent), or the function all; edges: IDs
         of hosts that stand behind a patched switch of their own, of the build in the folder `ovs`;
         controller: the tagging rules are put on the switches by a pathdump-controller of the bed,
         to which its agents belong; fabric: what its switches are (a folder of fabrics/);
+        codec: the topology's codec; path-bloom: its filters in one VLAN tag, with IDs that tell
+        shortest paths apart; `monitors` names the ends of its segments: "tor" or "tor+top";
         program: the set of programs that the switches of the fabric p4 run, by default that of the
         codec;
         plan: a telemetry plan, by which the switches of the fabrics tc and p4 write digests; the
@@ -96,6 +99,7 @@ class Bed:
         self.binaries = os.path.abspath(binaries)
         self.topology, self.tags, self.tagged = topology, tags, tagged
         self.plan, self.program = plan and os.path.abspath(plan), program
+        self.codec, self.monitors = codec, monitors
         self.edge_hosts, self.ovs = sorted(edges), os.path.abspath(ovs)
         self.controller = Controller(self) if controller else None
         self.down_links, self.started, self.offloads = set(), [], offloads
@@ -179,8 +183,26 @@ class Bed:
                 subprocess.run([self.program_path("pathdump"), *self.fabric.topology], stdout=file,
                                check=True)
         self.topology = file.name
+        if self.codec:
+            self.take_codec()
         if self.plan:
             self.take_plan()
+
+    def take_codec(self):
+        """the bed's own topology names it"""
+        with open(self.topology, encoding="utf-8") as file:
+            topology = json.load(file)
+        topology["codec"] = self.codec
+        if self.codec == "path-bloom":
+            topology["codec_options"] = {"carrier": "vlan", "bits": 15, "hashes": 2,
+                                         "monitors": self.monitors}
+        with open(self.topology, "w", encoding="utf-8") as file:
+            json.dump(topology, file)
+        if self.codec == "path-bloom":
+            subprocess.run([self.program_path("pathdump"), "codec", "assign", "--topology",
+                            self.topology, "--out", f"{self.topology}.new"],
+                           stdout=subprocess.DEVNULL, check=True)
+            os.replace(f"{self.topology}.new", self.topology)
 
     def take_plan(self):
         """the bed's own copy, and a topology whose codec reads digests"""

@@ -32,6 +32,7 @@ class Fabric(interface.Fabric):
         self.socket, self.punt_file = (os.path.join(bed.folder, name)
                                        for name in ("switches.sock", "punts.ndjson"))
         self.installed = {}                     # switch -> {key: value} of commands
+        self.openflow = bed.codec != "path-bloom"   # rules of that are told by the codec's library
 
     @property
     def helper(self):
@@ -58,7 +59,7 @@ class Fabric(interface.Fabric):
 
     def rows_from(self):
         """who tells the switches what to write: a controller, the codec's library, or nobody"""
-        if self.bed.controller:
+        if self.bed.controller and self.openflow:
             return ["--openflow", self.bed.controller.openflow]
         return ["--no-tags"] * (not self.bed.tags)
 

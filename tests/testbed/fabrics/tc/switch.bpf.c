@@ -225,6 +225,24 @@ static __always_inline int push(struct __sk_buff *skb, struct packet *packet, __
     return (int)bpf_skb_vlan_push(skb, bpf_htons(tpid && *tpid ? *tpid : ETH_P_8021Q), vid);
 }
 
+/* The tag whose 16 bits are a path filter: begun anew, or these bits set. One that is not there
+ * stays away. */
+static __always_inline int filter(struct __sk_buff *skb, struct packet *packet,
+                                  struct action action)
+{
+    __u16 tci = action.value;
+
+    if (!skb->vlan_present) {
+        packet->tags += action.what == RULE_BEGIN;
+        return action.what == RULE_BEGIN ? (int)bpf_skb_vlan_push(skb, bpf_htons(ETH_P_8021Q), tci)
+                                         : 0;
+    }
+    if (action.what == RULE_ADD) {
+        tci |= (__u16)skb->vlan_tci;
+    }
+    return bpf_skb_vlan_pop(skb) || bpf_skb_vlan_push(skb, bpf_htons(ETH_P_8021Q), tci) ? -1 : 0;
+}
+
 static __always_inline struct action find_action(const struct packet *packet, bool src_inside,
                                                  bool dst_inside)
 {
@@ -242,6 +260,9 @@ static __always_inline int tag(struct __sk_buff *skb, struct packet *packet, str
         return 0;
     }
     count(COUNT_TAGGED);
+    if (action.what == RULE_BEGIN || action.what == RULE_ADD) {
+        return filter(skb, packet, action);
+    }
     return action.what == RULE_PUSH ? push(skb, packet, action.value)
                                     : set_dscp(skb, packet, (__u8)action.value);
 }

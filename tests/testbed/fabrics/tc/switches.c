@@ -171,29 +171,43 @@ int tc_switch_place(struct tc_switch *sw, const struct tc_place *place, bool gon
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
+/* Of path filters: what hosts send has none yet, since the edge was before. */
+static bool begins_at_hosts(const struct pd_codec_row *row)
+{
+    return row->action == PD_ROW_BEGIN && row->depth == 0;
+}
+
 /* A row with a prefix is for addresses inside. */
 static bool applies(const struct pd_codec_row *row, uint32_t port, bool src_inside, bool dst_inside,
                     bool dscp_zero)
 {
-    return row->depth == PD_ROW_ANY && row->family != PD_ROW_ARP && row->family != PD_ROW_OLD &&
-           (!row->in_port || row->in_port == port) && (!row->src.ip_version || src_inside) &&
-           (!row->dst.ip_version || dst_inside) && (row->dscp == PD_ROW_ANY || dscp_zero);
+    return (row->depth == PD_ROW_ANY || begins_at_hosts(row)) && row->family != PD_ROW_ARP &&
+           row->family != PD_ROW_OLD && (!row->in_port || row->in_port == port) &&
+           (!row->src.ip_version || src_inside) && (!row->dst.ip_version || dst_inside) &&
+           (row->dscp == PD_ROW_ANY || dscp_zero);
+}
+
+/* A filter of 15 bits in VLAN ID and priority; the bit between them is not ours. */
+static uint16_t tci_of(uint32_t filter)
+{
+    return (uint16_t)((filter & 0xfff) | (filter & 0x7000) << 1);
 }
 
 /* The first row that applies acts. */
 static struct action act(const struct pd_codec_rows *rows, uint32_t port, bool src_inside,
                          bool dst_inside, bool dscp_zero)
 {
-    static const uint16_t actions[] = {[PD_ROW_PASS] = RULE_NONE,
-                                       [PD_ROW_PUSH] = RULE_PUSH,
-                                       [PD_ROW_DSCP] = RULE_DSCP,
-                                       [PD_ROW_PUNT] = RULE_PUNT};
+    static const uint16_t actions[] = {
+        [PD_ROW_PASS] = RULE_NONE,   [PD_ROW_PUSH] = RULE_PUSH, [PD_ROW_DSCP] = RULE_DSCP,
+        [PD_ROW_BEGIN] = RULE_BEGIN, [PD_ROW_ADD] = RULE_ADD,   [PD_ROW_PUNT] = RULE_PUNT};
 
     for (size_t i = 0; i < rows->len; i++) {
         const struct pd_codec_row *row = &rows->rows[i];
 
         if (applies(row, port, src_inside, dst_inside, dscp_zero)) {
-            return (struct action){actions[row->action], (uint16_t)row->value};
+            const bool filter = row->action == PD_ROW_BEGIN || row->action == PD_ROW_ADD;
+            return (struct action){actions[row->action],
+                                   filter ? tci_of(row->value) : (uint16_t)row->value};
         }
     }
     return (struct action){RULE_NONE, 0};
@@ -234,8 +248,10 @@ bool tc_switch_executes(const struct pd_codec_rows *rows)
         const struct pd_codec_row *row = &rows->rows[i];
         const bool edge = pd_codec_is_edge_row(row);
 
-        if (row->action == PD_ROW_BEGIN || row->action == PD_ROW_ADD ||
-            (!edge && row->depth != PD_ROW_ANY)) {
+        const bool filter = row->action == PD_ROW_BEGIN || row->action == PD_ROW_ADD;
+
+        if ((filter && (rows->carrier != PD_ROW_VLAN || rows->turn_bits)) ||
+            (!edge && row->depth != PD_ROW_ANY && !begins_at_hosts(row))) {
             return false;
         }
     }

@@ -40,7 +40,8 @@ struct route {
 
 /* What the codec wants done with a packet, by port and by which of its addresses are inside. */
 #define RULE_KEY(in_port, src_inside, dst_inside) ((in_port)*4 + !!(src_inside)*2 + !!(dst_inside))
-enum rule_action { RULE_NONE, RULE_PUSH, RULE_DSCP, RULE_PUNT };
+/* BEGIN and ADD: of a path filter in the TCI of one tag. */
+enum rule_action { RULE_NONE, RULE_PUSH, RULE_DSCP, RULE_PUNT, RULE_BEGIN, RULE_ADD };
 struct action {
     __u16 what; /* of enum rule_action */
     __u16 value;
