@@ -350,7 +350,7 @@ static void test_answers(void **state)
         {"/v1/getFlows?k=1", 400, "parameter"},
         {"/v1/flowSizes?link=9-17", 400, "parameter"},
         {"/v1/distinct", 400, "parameter"},
-        {"/v1/getFlows?since=0123456789abcdef-7", 400, "parameter"},
+        {"/v1/getFlows?since=0123456789abcdef-7", 409, "parameter"},
         {"/v1/getPoorTCPFlows?threshold=0&from=1.5", 200, "flows"},
         {"/v1/getPoorTCPFlows", 200, "forgotten"},
         {"/v1/getPoorTCPFlows?threshold=x", 400, "parameter"},
