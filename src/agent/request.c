@@ -130,7 +130,8 @@ static int parse_parameters(struct pd_target *target, struct pd_request *request
     return more;
 }
 
-void pd_agent_request_name_parameter(struct pd_problem *problem)
+/* What concerns several parameters is told under the name that the words begin with. */
+static void name_parameter(struct pd_problem *problem)
 {
     snprintf(problem->parameter, sizeof problem->parameter, "%.*s",
              (int)strcspn(problem->error.text, ":"), problem->error.text);
@@ -144,7 +145,7 @@ static int make_document(struct pd_request *request, struct pd_problem *problem)
                                      &problem->error);
 
     if (err) {
-        pd_agent_request_name_parameter(problem);
+        name_parameter(problem);
     } else {
         request->document = document;
     }

@@ -69,8 +69,4 @@ size_t pd_agent_request_routes_own(void);
 /* Most that the body of such a request may have; 0: none is wanted. */
 size_t pd_agent_request_body_bytes(const char *method, const char *target);
 
-/* What concerns several parameters, or turns out when a query runs, is told under the name that the
- * words begin with. */
-void pd_agent_request_name_parameter(struct pd_problem *problem);
-
 #endif

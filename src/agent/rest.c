@@ -82,9 +82,7 @@ void pd_agent_rest_answer(struct pd_agent *agent, const struct pd_http_request *
         if (!problem.error.code) {
             problem.error.code = err;
         }
-        if ((err == -PD_E_VALUE || err == -PD_E_UNKNOWN_KEY) && !problem.parameter[0]) {
-            pd_agent_request_name_parameter(&problem);
-        }
+        pd_http_problem_name_parameter(&problem);
         pd_count(&agent->counters.http_problems, 1);
         pd_http_answer_problem(answer, &problem);
     }

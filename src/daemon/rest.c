@@ -66,19 +66,6 @@ static int call_handler(const struct pd_rest *rest, size_t route, void *daemon,
     return err ? err : rest->works[route].handler(daemon, call, answer, problem);
 }
 
-/* What is wrong with a body is told under the member that the words begin with: "hosts[3]: …". */
-static void name_parameter(struct pd_problem *problem)
-{
-    size_t len = strcspn(problem->error.text, ": ");
-    int err = problem->error.code;
-
-    if ((err == -PD_E_VALUE || err == -PD_E_UNKNOWN_KEY) && !problem->parameter[0] &&
-        problem->error.text[len] == ':') {
-        snprintf(problem->parameter, sizeof problem->parameter, "%.*s", (int)len,
-                 problem->error.text);
-    }
-}
-
 int pd_daemon_rest_call(const struct pd_rest *rest, void *daemon,
                         const struct pd_http_request *http, struct pd_answer *answer,
                         struct pd_problem *problem)
@@ -95,7 +82,7 @@ int pd_daemon_rest_call(const struct pd_rest *rest, void *daemon,
         if (!problem->error.code) {
             problem->error.code = err;
         }
-        name_parameter(problem);
+        pd_http_problem_name_parameter(problem);
     }
     if (found && rest->witness) {
         rest->witness->after(daemon, &rest->routes[route], &call, err, problem);

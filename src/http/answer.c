@@ -266,6 +266,18 @@ static const char *title(int http_status)
     }
 }
 
+void pd_http_problem_name_parameter(struct pd_problem *problem)
+{
+    size_t len = strcspn(problem->error.text, ": ");
+    int err = problem->error.code;
+
+    if ((err == -PD_E_VALUE || err == -PD_E_UNKNOWN_KEY || err == -PD_E_CONFLICT) &&
+        !problem->parameter[0] && problem->error.text[len] == ':') {
+        snprintf(problem->parameter, sizeof problem->parameter, "%.*s", (int)len,
+                 problem->error.text);
+    }
+}
+
 void pd_http_answer_problem(struct pd_answer *answer, const struct pd_problem *problem)
 {
     int http_status = pd_error_http(problem->error.code);
