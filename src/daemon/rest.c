@@ -3,7 +3,6 @@
 #include "daemon/rest.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "http/body.h"

@@ -114,8 +114,8 @@ int pd_http_answer_copy_body(const struct pd_answer *from, struct pd_answer *to)
 void pd_http_answer_json(struct pd_answer *answer, int http_status, const char *type,
                          json_t *document);
 
-/* What is wrong with a parameter, or a member of a body, is told under the name that the words begin
- * with: "since: …", "hosts[3]: …". Keeps a name that is there. */
+/* What is wrong with a parameter, or a member of a body, is told under the name that the words
+ * begin with: "since: …", "hosts[3]: …". Keeps a name that is there. */
 void pd_http_problem_name_parameter(struct pd_problem *problem);
 
 /* Replaces whatever there is by a problem document (RFC 9457). */

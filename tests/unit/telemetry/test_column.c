@@ -210,7 +210,9 @@ static void bins_merge_in_any_order(void **state)
         const uint64_t told = pd_telemetry_bins_quantile(&bins, share);
         assert_in_range(told, value - 2, value - 1);
         pd_telemetry_bins_interval(&bins, share, &low, &high);
-        assert_true(low <= told && told <= high && low < high);
+        assert_true(low <= told && told <= high);
+        /* At the ends 95 % may lie within one value, in the middle never. */
+        assert_true(percent != 50 || low < high);
     }
     pd_telemetry_bins_done(&bins);
 }
