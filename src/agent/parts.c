@@ -7,6 +7,7 @@
 #include "agent/agent.h"
 #include "agent/installed/host.h"
 #include "agent/poor.h"
+#include "agent/probes/probes.h"
 #include "agent/settings.h"
 #include "agent/telemetry.h"
 #include "agent/traces.h"
@@ -248,6 +249,7 @@ static int open_pipeline(void *daemon, const void *options, struct pd_error *err
 
     (void)options;
     config.intake_config.tap = pd_log_packet_logs_tap(agent->logs);
+    config.intake_config.taker = pd_agent_probes_taker();
     if (agent->digests) {
         config.digests = agent->digests;
         config.intake_config.tap = pd_agent_digests_tap(agent->digests, config.intake_config.tap);
@@ -322,6 +324,7 @@ const struct pd_part *const pd_agent_parts[] = {
     &installed,
     &logs,
     &pd_agent_telemetry,
+    &pd_agent_probes,
     &tcp,
     &pd_agent_traces,
     &pipeline,

@@ -13,6 +13,7 @@ void pd_daemon_rest_add(struct pd_rest *rest, const struct pd_part_route *row)
     assert(rest->len < PD_REST_ROUTES_MAX);
     rest->routes[rest->len] = row->route;
     rest->works[rest->len].handler = row->handler;
+    rest->works[rest->len].bytes = row->bytes;
     rest->works[rest->len++].parameters = row->parameters;
 }
 
@@ -55,7 +56,7 @@ static int call_handler(const struct pd_rest *rest, size_t route, void *daemon,
     if (!err && !rest->works[route].parameters) {
         err = refuse_parameters(call, problem);
     }
-    if (!err && has_body(rest->routes[route].method)) {
+    if (!err && has_body(rest->routes[route].method) && !rest->works[route].bytes) {
         err = pd_http_body_json(call->http->body, call->http->body_bytes, &call->body,
                                 &problem->error);
     }

@@ -31,6 +31,7 @@ struct pd_part_route {
     struct pd_route route;
     bool parameters; /* it takes some; else there must be none */
     pd_call_handler *handler;
+    bool bytes; /* the body of a POST or PUT is no JSON: the handler reads it as it came */
 };
 
 /* Hears of each request that has found its route. */
@@ -49,7 +50,7 @@ struct pd_rest {
     struct pd_route routes[PD_REST_ROUTES_MAX];
     struct {
         pd_call_handler *handler;
-        bool parameters;
+        bool parameters, bytes;
     } works[PD_REST_ROUTES_MAX];
     const struct pd_rest_witness *witness; /* NULL: nobody */
     size_t len, own_len; /* own: of the daemon itself, which its openapi.json describes */

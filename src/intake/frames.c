@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <netinet/in.h>
+
 #include "base/clock.h"
 
 #define SWEEP_EVERY_NS (50 * PD_NS_PER_MS)
@@ -60,6 +62,7 @@ int pd_intake_frames_init(struct pd_frames *frames, const struct pd_intake_confi
     frames->tpid = config->tpid;
     frames->aside_tpid = config->aside_tpid;
     frames->tap = config->tap;
+    frames->taker = config->taker;
     return pd_trajectory_new(&config->trajectory, &own, &frames->trajectory);
 }
 
@@ -94,6 +97,17 @@ static void leave_out(const uint8_t *frame, uint16_t tpid, struct pd_packet *pac
     packet->mark = mark;
 }
 
+static bool is_taken(const struct pd_frames *frames, const struct pd_packet *packet,
+                     const uint8_t *frame, size_t captured)
+{
+    const struct pd_intake_taker *taker = frames->taker;
+
+    return taker && packet->flow.dst_port == taker->udp_port &&
+           packet->flow.protocol == IPPROTO_UDP &&
+           atomic_load_explicit(taker->wanted, memory_order_relaxed) &&
+           taker->take(taker->context, packet, frame, captured);
+}
+
 const struct pd_packet *pd_intake_frames_add(struct pd_frames *frames, const uint8_t *frame,
                                              size_t captured, size_t wire, uint64_t time_ns)
 {
@@ -111,6 +125,10 @@ const struct pd_packet *pd_intake_frames_add(struct pd_frames *frames, const uin
         frames->newest_ns = time_ns;
     }
     if (verdict != PD_PACKET_OK) {
+        return NULL;
+    }
+    if (is_taken(frames, packet, frame, captured)) {
+        frames->taken++;
         return NULL;
     }
     if (frames->aside_tpid) {
@@ -186,6 +204,7 @@ void pd_intake_frames_status(const struct pd_frames *frames, struct pd_intake_st
 {
     status->frames = frames->frames;
     status->frame_bytes = frames->frame_bytes;
+    status->probes = frames->taken;
     memcpy(status->verdicts, frames->verdicts, sizeof(status->verdicts));
     status->trajectory = *pd_trajectory_counters(frames->trajectory);
     status->live_records = pd_trajectory_len(frames->trajectory);

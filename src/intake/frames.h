@@ -26,7 +26,9 @@ struct pd_frames {
     uint64_t swept_ns;              /* when the last sweep was */
     uint64_t frames, frame_bytes;   /* as in PD_INTAKE_COUNTERS */
     uint64_t verdicts[PD_PACKET_VERDICT_COUNT];
-    const struct pd_intake_tap *tap;  /* NULL: nobody */
+    const struct pd_intake_tap *tap;     /* NULL: nobody */
+    const struct pd_intake_taker *taker; /* likewise */
+    uint64_t taken;
     pd_packet_mark_reader *read_mark; /* NULL: marks are link tags */
     uint16_t tpid;                    /* of link tags; 0: all tags are link tags */
     uint16_t aside_tpid;              /* of tags that are none; 0: none */

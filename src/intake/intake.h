@@ -33,6 +33,16 @@ struct pd_intake_tap {
                   size_t captured, size_t wire, uint64_t time_ns);
 };
 
+/* Somebody whom frames to one UDP port are for: those that it takes (true) count for no flow.
+ * Called like a tap, before it. */
+struct pd_intake_taker {
+    void *context;
+    const atomic_bool *wanted; /* relaxed */
+    uint16_t udp_port;
+    bool (*take)(void *context, const struct pd_packet *packet, const uint8_t *frame,
+                 size_t captured);
+};
+
 struct pd_intake_config {
     struct pd_trajectory_config trajectory;
     pd_packet_mark_reader *read_mark; /* how marks stand on frames; NULL: as link tags */
@@ -45,7 +55,8 @@ struct pd_intake_config {
      * opened. NULL: never. */
     int (*stored)(void *context, uint64_t key, uint64_t *ret_position);
     void *stored_context;
-    const struct pd_intake_tap *tap; /* NULL: nobody */
+    const struct pd_intake_tap *tap;     /* NULL: nobody */
+    const struct pd_intake_taker *taker; /* likewise */
     int wake_fd; /* poll returns early when this is readable (eventfd; not read here); -1: none */
 };
 
@@ -64,6 +75,7 @@ enum pd_intake_state { PD_INTAKE_WAITING, PD_INTAKE_RUNNING, PD_INTAKE_FINISHED,
     X(other_direction, "frames not counted: sent by this host (Linux before 4.20)") \
     X(ring_full, "evictions that waited: the switch's ring was full")               \
     X(ring_unheard, "new flows not announced: the switch's ring was half full")     \
+    X(probes, "probes for this host: they count for no flow")                       \
     X(torn_records, "records lost: the switch died while it wrote them")
 
 struct pd_intake_status {

@@ -29,25 +29,34 @@
 
 /* Ethernet, one more tag, IPv4 with options or IPv6, TCP: 14 + 4 + 60 + 20. */
 #define SHORT_BYTES 128
-#define LONG_BYTES  2048 /* everything else: more tags, IPv6 extension headers */
+#define LONG_BYTES  2048 /* everything else: more tags, IPv6 extension headers, probes */
+#define PROBE_PORT  2222 /* of UDP: telemetry lies behind it */
 
 /* A frame of n bytes costs the kernel a copy of n bytes and the ring as much room, and only headers
  * are read. The kernel has taken the outer tag off when this runs; the length is tested first since
  * a load that fails drops the frame unseen. */
 static const struct sock_filter keep_headers[] = {
     BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
-    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 60, 0, 12),
+    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 60, 0, 20),
     BPF_STMT(BPF_LDX | BPF_IMM, 0),
     BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_8021Q, 1, 0),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_8021AD, 0, 1),
     BPF_STMT(BPF_LDX | BPF_IMM, TAG_BYTES),
     BPF_STMT(BPF_LD | BPF_H | BPF_IND, 12),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IP, 4, 0),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IPV6, 0, 4),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IP, 8, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IPV6, 0, 12),
     BPF_STMT(BPF_LD | BPF_B | BPF_IND, 20),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, 1, 0),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 1),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, 9, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 9),
+    BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
+    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 66, 0, 6),
+    BPF_STMT(BPF_LD | BPF_H | BPF_IND, 56),
+    BPF_STMT(BPF_JMP | BPF_JA, 3),
+    BPF_STMT(BPF_LD | BPF_B | BPF_IND, 23),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 2),
+    BPF_STMT(BPF_LD | BPF_H | BPF_IND, 36),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROBE_PORT, 1, 0),
     BPF_STMT(BPF_RET | BPF_K, SHORT_BYTES),
     BPF_STMT(BPF_RET | BPF_K, LONG_BYTES),
 };

@@ -135,6 +135,8 @@ class Table:
         lines = {}
         for host in (self.bed.network.nodes[p] for p in self.node.peers if self.bed.network.nodes[p].role == "host"):
             lines.update(self.places(host))
+            if host.id in self.bed.tagged:
+                lines[f"probes {self.node.id} {self.node.port(host.id)}"] = "take"
             lines[f"{self.start} 0 {host.id}"] = f"{'keep' if host.id in self.bed.tagged else 'strip'} {self.node.port(host.id)}"
         return lines
 

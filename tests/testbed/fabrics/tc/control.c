@@ -13,7 +13,8 @@
 /*     place SWITCH ADDRESS/BITS = TARGET     where an address belongs: to a rack or host
  *     route SWITCH IN_PORT TARGET = hash|spray|strip|keep PORT[*WEIGHT],… [large TCP_PORT PORT]
  *     tag SWITCH IN_PORT = VID       is written in place of every tag for that port
- *     gone place|route|tag KEY
+ *     probes SWITCH PORT = take      from this host's port; no other host's is taken
+ *     gone place|route|tag|probes KEY
  *     counters SWITCH                answers with a line of JSON */
 
 struct command {
@@ -155,6 +156,20 @@ static int do_tag(const struct command *command)
     return store(&set, "wrong_tags", &in_port, &vid);
 }
 
+static int do_probes(const struct command *command)
+{
+    const uint32_t refused = !command->value;
+    struct command set = *command;
+    uint32_t port;
+
+    if (sscanf(command->key, "%u", &port) != 1 || port >= PORTS_MAX ||
+        (command->value && strcmp(command->value, "take") != 0)) {
+        return syntax(command, "no port of probes");
+    }
+    set.value = "";
+    return store(&set, "probe_refused", &port, &refused);
+}
+
 static int do_counters(const struct command *command)
 {
     static const char *const names[] = {
@@ -177,8 +192,11 @@ static int do_counters(const struct command *command)
 static const struct {
     const char *name;
     int (*run)(const struct command *command);
-} commands[] = {
-    {"place", do_place}, {"route", do_route}, {"tag", do_tag}, {"counters", do_counters}};
+} commands[] = {{"place", do_place},
+                {"route", do_route},
+                {"tag", do_tag},
+                {"probes", do_probes},
+                {"counters", do_counters}};
 
 static struct tc_switch *find_switch(struct tc_switch *switches, size_t len, unsigned id)
 {

@@ -1,6 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /* A switch of the test bed: tc ingress of each of its ports. Tags by the codec's rules, forwards by
- * its tables, and hands over what it cannot parse. */
+ * its tables, and hands over what it cannot parse.
+ *
+ * The kernel lets only programs under the GPL read its structures, where the queues are: this file
+ * may be used under either licence. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -189,6 +192,7 @@ static __always_inline bool pass_edge(struct __sk_buff *skb, struct packet *pack
 }
 
 #include "pint.bpf.h"
+#include "probe.bpf.h"
 
 /* ---- tagging -------------------------------------------------------------------------------- */
 
@@ -493,7 +497,13 @@ int switch_ingress(struct __sk_buff *skb)
     const __u32 ifindex = skb->ifindex;
     const __u32 *port = bpf_map_lookup_elem(&ports, &ifindex);
 
-    return port ? receive(skb, *port) : TC_ACT_SHOT;
+    int probe;
+
+    if (!port) {
+        return TC_ACT_SHOT;
+    }
+    probe = forward_probe(skb, *port);
+    return probe < 0 ? receive(skb, *port) : probe;
 }
 
 /* On the loopback of the namespace, beside those of the other switches there. */
@@ -509,4 +519,4 @@ int switch_injected(struct __sk_buff *skb)
     return receive(skb, mark & 0xff);
 }
 
-char licence_text[] SEC("license") = "Apache-2.0";
+char licence_text[] SEC("license") = "GPL";

@@ -26,14 +26,17 @@ int tc_table(const struct tc_switch *sw, const char *name)
 
 /* ---- ports ---------------------------------------------------------------------------------- */
 
-static int attach(const struct tc_switch *sw, const char *name, unsigned ifindex, uint32_t place)
+static int attach(const struct tc_switch *sw, const char *name, unsigned ifindex, uint32_t place,
+                  enum bpf_tc_attach_point point)
 {
     const struct bpf_program *program = bpf_object__find_program_by_name(sw->object, name);
-    LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)ifindex, .attach_point = BPF_TC_INGRESS);
+    LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)ifindex,
+                .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
     LIBBPF_OPTS(bpf_tc_opts, filter, .handle = 1, .priority = place,
                 .prog_fd = bpf_program__fd(program));
     int r = bpf_tc_hook_create(&hook);
 
+    hook.attach_point = point;
     return r < 0 && r != -EEXIST ? r : bpf_tc_attach(&hook, &filter);
 }
 
@@ -45,7 +48,7 @@ static uint32_t neighbour_id(const struct pd_topology *topology,
 }
 
 /* Its interface is known before the first packet can come in by it. */
-static int open_port(const struct tc_switch *sw, uint32_t peer, uint32_t port,
+static int open_port(const struct tc_switch *sw, uint32_t peer, uint32_t port, uint32_t is_host,
                      struct pd_error *error)
 {
     char name[IF_NAMESIZE];
@@ -59,7 +62,9 @@ static int open_port(const struct tc_switch *sw, uint32_t peer, uint32_t port,
     }
     r = bpf_map_update_elem(tc_table(sw, "interfaces"), &port, &ifindex, BPF_ANY);
     r = r < 0 ? r : bpf_map_update_elem(tc_table(sw, "ports"), &ifindex, &port, BPF_ANY);
-    r = r < 0 ? r : attach(sw, "switch_ingress", ifindex, 1);
+    r = r < 0 ? r : bpf_map_update_elem(tc_table(sw, "probe_refused"), &port, &is_host, BPF_ANY);
+    r = r < 0 ? r : attach(sw, "switch_ingress", ifindex, 1, BPF_TC_INGRESS);
+    r = r < 0 ? r : attach(sw, "switch_egress", ifindex, 1, BPF_TC_EGRESS);
     return r < 0 ? pd_fail(error, r, "switch %u: %s: %s", sw->id, name, strerror(-r)) : 0;
 }
 
@@ -67,7 +72,8 @@ static int open_port(const struct tc_switch *sw, uint32_t peer, uint32_t port,
 static int open_loopback(struct tc_switch *sw, struct pd_error *error)
 {
     const unsigned ifindex = if_nametoindex("lo");
-    int err = ifindex ? attach(sw, "switch_injected", ifindex, sw->index + 1) : -ENODEV;
+    int err =
+        ifindex ? attach(sw, "switch_injected", ifindex, sw->index + 1, BPF_TC_INGRESS) : -ENODEV;
 
     sw->packets = err ? -1 : socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (!err && sw->packets < 0) {
@@ -333,7 +339,8 @@ int tc_switch_open(const struct pd_topology *topology, const struct pd_codec *co
 
         r = neighbour->port >= PORTS_MAX
                 ? pd_fail(error, -PD_E_VALUE, "switch %u: port %u", id, neighbour->port)
-                : open_port(ret_sw, neighbour_id(topology, neighbour), neighbour->port, error);
+                : open_port(ret_sw, neighbour_id(topology, neighbour), neighbour->port,
+                            neighbour->is_host, error);
     }
     return r;
 }
