@@ -11,6 +11,7 @@
 #include "controller/map/map.h"
 #include "controller/meters/meters.h"
 #include "controller/openflow.h"
+#include "controller/probes/probes.h"
 #include "controller/pulse.h"
 #include "controller/telemetry/telemetry.h"
 #include "pd_extensions.h"
@@ -30,6 +31,7 @@ const struct pd_part *const pd_controller_parts[] = {
     &pd_controller_openflow_part,
     &pd_installed_part,
     &pd_telemetry_part,
+    &pd_controller_probes_part,
     &pd_map_part,
     &pd_meters_part,
 #define X(symbol) &(symbol),

@@ -10,6 +10,7 @@
 #include "controller/apps/private.h"
 #include "controller/execute.h"
 #include "controller/meters/meters.h"
+#include "controller/probes/probes.h"
 #include "controller/telemetry/telemetry.h"
 
 #define SKEW_US (60 * PD_US_PER_S) /* by which clocks of hosts may be ahead of this one's */
@@ -164,10 +165,11 @@ static int observe(void *context, uint64_t from_us, uint64_t to_us, unsigned wan
     struct pd_apps_world *world = context;
     const struct pd_app_call call = {.world = &world->world};
     const unsigned metered = pd_controller_meters_are_there() ? PD_APP_METERS : 0;
+    const unsigned probes = pd_controller_probes_on() ? PD_APP_PROBES : 0;
     const bool flows = wanted & (PD_APP_FLOWS | PD_APP_EACH_FLOW);
     int err = 0;
 
-    pd_app_lacks_evidence(wanted, PD_APP_FLOWS | PD_APP_EACH_FLOW | metered, report);
+    pd_app_lacks_evidence(wanted, PD_APP_FLOWS | PD_APP_EACH_FLOW | metered | probes, report);
     if (flows) {
         err = pd_app_join(&world->join, &call, from_us, to_us, wanted & PD_APP_EACH_FLOW, sink,
                           report, error);
@@ -175,6 +177,10 @@ static int observe(void *context, uint64_t from_us, uint64_t to_us, unsigned wan
     if (!err && wanted & metered) {
         err = pd_controller_meters_observe(from_us, to_us, flows, sink);
         err = err ? pd_fail(error, err, "meters: %s", pd_error_text(err)) : 0;
+    }
+    if (!err && wanted & probes) {
+        err = pd_controller_probes_observe(from_us, to_us, sink);
+        err = err ? pd_fail(error, err, "probes: %s", pd_error_text(err)) : 0;
     }
     return err;
 }

@@ -4,11 +4,20 @@
 
 #include "controller/links/metric.h"
 
-extern const struct pd_link_metric pd_link_load, pd_link_use, pd_link_alarms, pd_link_suspicion;
+extern const struct pd_link_metric pd_link_load, pd_link_use, pd_link_alarms, pd_link_suspicion,
+    pd_link_latency_ns, pd_link_latency_error_ns, pd_link_hop_latency_ns, pd_link_residence_ns,
+    pd_link_queue_bytes, pd_link_queue_max_bytes, pd_link_probe_loss, pd_link_probe_age_ms,
+    pd_link_probe_state;
 
 /* One that is made of another stands behind it. */
 const struct pd_link_metric *const pd_link_metrics[] = {
-    &pd_link_load, &pd_link_use, &pd_link_alarms, &pd_link_suspicion, NULL,
+    &pd_link_load,           &pd_link_use,
+    &pd_link_alarms,         &pd_link_suspicion,
+    &pd_link_latency_ns,     &pd_link_latency_error_ns,
+    &pd_link_hop_latency_ns, &pd_link_residence_ns,
+    &pd_link_queue_bytes,    &pd_link_queue_max_bytes,
+    &pd_link_probe_loss,     &pd_link_probe_age_ms,
+    &pd_link_probe_state,    NULL,
 };
 _Static_assert(sizeof pd_link_metrics / sizeof(void *) <= PD_LINK_METRICS_MAX + 1,
                "a sample has room for each");

@@ -68,8 +68,8 @@ extern const struct pd_cli_command pd_cli_pint_decode, pd_cli_pint_encode, pd_cl
     pd_cli_pint_tables, pd_cli_pint_trials;
 extern const struct pd_cli_command pd_cli_p4_programs, pd_cli_p4_tables;
 extern const struct pd_cli_command pd_cli_probes_plan, pd_cli_probes_encode, pd_cli_probes_rules,
-    pd_cli_telemetry_decode, pd_cli_telemetry_plan, pd_cli_telemetry_status, pd_cli_trace_budget,
-    pd_cli_trace;
+    pd_cli_probes_start, pd_cli_probes_stop, pd_cli_probes_status, pd_cli_telemetry_decode,
+    pd_cli_telemetry_plan, pd_cli_telemetry_status, pd_cli_trace_budget, pd_cli_trace;
 extern const struct pd_cli_command pd_cli_query;
 extern const struct pd_cli_command pd_cli_install, pd_cli_uninstall, pd_cli_installed;
 extern const struct pd_cli_command pd_cli_alarms, pd_cli_audit, pd_cli_hosts, pd_cli_switches,

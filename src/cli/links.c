@@ -195,6 +195,30 @@ static void link_cell(struct pd_rows_table *table, const json_t *row)
     pd_rows_word(table, name ? name : "?", LINK_BYTES);
 }
 
+static bool is_known(const json_t *rows, const char *name)
+{
+    bool known = false;
+
+    for (size_t i = 0; i < json_array_size(rows) && !known; i++) {
+        known = isfinite(value_of(json_array_get(rows, i), name));
+    }
+    return known;
+}
+
+/* Nobody asked for it, and no link has it: it has no column. The first and the sorted one stay. */
+static void leave_out(const json_t *rows, struct metrics *metrics)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < metrics->len; i++) {
+        if (!i || i == metrics->sort || is_known(rows, metrics->of[i].name)) {
+            metrics->sort = i == metrics->sort ? len : metrics->sort;
+            metrics->of[len++] = metrics->of[i];
+        }
+    }
+    metrics->len = json_array_size(rows) ? len : metrics->len;
+}
+
 static struct sorted *sort_rows(const json_t *rows, const struct metrics *metrics)
 {
     size_t len = json_array_size(rows);
@@ -336,6 +360,9 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
     if (err) {
         return err;
     }
+    if (!set->metrics && !set->table.csv) {
+        leave_out(json_object_get(answer, "links"), &metrics);
+    }
     err = set->json ? pd_cli_print_text(&text, error) : print(set, answer, &metrics, error);
     if (!err) {
         err = tell_outcome(answer, set, error);
@@ -352,7 +379,8 @@ const struct pd_cli_command pd_cli_links = {
     .help = "what the controller measures of each directed link",
     .details = "Lists links between switches with their metrics, the largest of --sort first: of "
                "the last whole period, or of a window of time that the TIBs still hold. Links "
-               "with nothing but 0 are left out. A controller says which metrics it has: load_bps, "
+               "with nothing but 0 are left out, and metrics that no link has. A controller says "
+               "which metrics it has: load_bps, "
                "use (of the link's speed), alarms (of the last minute), suspicion (confidence of "
                "the last verdicts) and others.\n"
                "Exit status 3: hosts are missing, and what they would have added.",

@@ -15,28 +15,27 @@ void pd_probe_join_sent(struct pd_probe_join *join, const struct pd_probe_join_s
         *join = (struct pd_probe_join){.begun = true,
                                        .first = sent->first,
                                        .next = sent->first,
-                                       .due = {sent->first, sent->first},
-                                       .due_ns = {now_ns, now_ns},
+                                       .sent = sent->first,
+                                       .due = sent->first,
+                                       .due_ns = now_ns,
                                        .epoch = join->epoch};
     }
-    if (!is_after(sent->next, join->due[0])) {
-        return; /* nothing new, or an old word */
+    if (is_after(sent->next, join->sent)) { /* else it is an old word */
+        join->sent = sent->next;
+        join->sent_ns = now_ns;
     }
-    join->due[1] = join->due[0];
-    join->due_ns[1] = join->due_ns[0];
-    join->due[0] = sent->next;
-    join->due_ns[0] = now_ns;
 }
 
 /* Up to where probes have had the time to come. */
-static uint32_t due(const struct pd_probe_join *join, uint64_t now_ns, uint64_t slack_ns)
+static uint32_t take_due(struct pd_probe_join *join, uint64_t now_ns, uint64_t slack_ns)
 {
-    for (unsigned i = 0; i < 2; i++) {
-        if (now_ns - join->due_ns[i] >= slack_ns) {
-            return join->due[i];
-        }
+    const uint32_t due = now_ns - join->due_ns >= slack_ns ? join->due : join->next;
+
+    if (join->due == due || join->due == join->next) {
+        join->due = join->sent;
+        join->due_ns = join->sent_ns;
     }
-    return join->next;
+    return due;
 }
 
 static bool did_come(const struct pd_probe_join_came *came, uint32_t seq)
@@ -61,11 +60,11 @@ void pd_probe_join_came(struct pd_probe_join *join, const struct pd_probe_join_c
         join->epoch = epoch;
         return;
     }
-    uint32_t upto = due(join, now_ns, slack_ns);
+    uint32_t upto = take_due(join, now_ns, slack_ns);
 
     if (epoch != join->epoch) { /* what was sent before it was there is nobody's loss */
         join->epoch = epoch;
-        join->next = is_after(join->due[0], join->next) ? join->due[0] : join->next;
+        join->next = is_after(join->sent, join->next) ? join->sent : join->next;
         return;
     }
     if (came->any && is_after(came->newest + 1, upto) && !is_after(join->first, came->newest)) {

@@ -7,10 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A probe is lost when its sender sent it, its collector was there before and has said something
- * long enough after, and it has not come. So a sender that has a break loses nothing, and neither
- * does a collector that died. Sequences count on; those of a sender that begins again are ahead of
- * all before (it begins at its clock's milliseconds), and compared as serial numbers.
+/* A probe is lost when its sender sent it, its collector was there before, and it has not come. A
+ * collector's word is made after the one before it was taken: what the sender had told of by then,
+ * and `slack_ns` ago, would be in it, however late words are. So a sender that has a break loses
+ * nothing, and neither does a collector that died. Sequences count on; those of a sender that
+ * begins again are ahead of all before (it begins at its clock's milliseconds), and compared as
+ * serial numbers.
  *
  * A path keeps order: what a later probe overtook is lost. Plain memory, one thread at a time. */
 
@@ -30,12 +32,14 @@ struct pd_probe_join_came {
 };
 
 struct pd_probe_join {
-    bool begun;      /* `next` is a sequence */
-    uint32_t first;  /* of the sender, as it stands */
-    uint32_t next;   /* the first that nothing was said of yet */
-    uint32_t due[2]; /* was sent up to it by the last word of the sender, and the one before … */
-    uint64_t due_ns[2]; /* … which came then */
-    uint32_t epoch;     /* of the collector */
+    bool begun;       /* `next` is a sequence */
+    uint32_t first;   /* of the sender, as it stands */
+    uint32_t next;    /* the first that nothing was said of yet */
+    uint32_t sent;    /* up to here, by the sender's last word … */
+    uint64_t sent_ns; /* … which came then */
+    uint32_t due;     /* the same, as it was at the collector's last word */
+    uint64_t due_ns;
+    uint32_t epoch; /* of the collector */
 };
 
 /* The sender's word at `now_ns` (monotonic). */

@@ -130,7 +130,7 @@ void pd_probe_report_put_came(struct pd_probe_report_out *out,
                               const struct pd_probe_report_came *came)
 {
     put(out, came->number);
-    put(out, came->came.any);
+    put(out, came->came.any | (came->silent ? 2U : 0U));
     if (came->came.any) {
         put(out, came->came.first);
         put(out, came->came.newest - came->came.first);
@@ -146,8 +146,9 @@ bool pd_probe_report_next_came(struct pd_bytes *bytes, struct pd_probe_report_ca
     uint32_t len = 0;
 
     *ret_came = (struct pd_probe_report_came){.count = 0};
-    bool good = get32(bytes, &ret_came->number) && get(bytes, 1, &any);
-    if (good && any) {
+    bool good = get32(bytes, &ret_came->number) && get(bytes, 3, &any);
+    ret_came->silent = any & 2;
+    if (good && any & 1) {
         ret_came->came.any = true;
         good = get32(bytes, &ret_came->came.first) && get32(bytes, &len) &&
                get(bytes, UINT64_MAX, &ret_came->came.missing);
@@ -167,6 +168,11 @@ static void put_sum(struct pd_probe_report_out *out, const struct pd_probe_sum *
     put_signed(out, sum->most - sum->p99);
 }
 
+static bool is_sane(int64_t value)
+{
+    return value <= PD_PROBE_REPORT_VALUE_MAX && value >= -PD_PROBE_REPORT_VALUE_MAX;
+}
+
 static int64_t plus(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -181,7 +187,8 @@ static bool get_sum(struct pd_bytes *bytes, struct pd_probe_sum *ret_sum)
     ret_sum->mean = plus(ret_sum->least, mean);
     ret_sum->most = plus(ret_sum->mean, most);
     ret_sum->p99 = (int64_t)((uint64_t)ret_sum->most - (uint64_t)p99);
-    return good;
+    return good && is_sane(ret_sum->least) && is_sane(ret_sum->mean) && is_sane(ret_sum->most) &&
+           is_sane(ret_sum->p99);
 }
 
 void pd_probe_report_put_hop(struct pd_probe_report_out *out, const struct pd_probe_hop *hop)

@@ -16,7 +16,9 @@
 
 #define PD_PROBE_REPORT_BYTES_MAX ((size_t)1 << 20)
 
-/* Of `count` values. */
+#define PD_PROBE_REPORT_VALUE_MAX (INT64_C(1) << 48)
+
+/* Of `count` values; none is beyond PD_PROBE_REPORT_VALUE_MAX, of either sign. */
 struct pd_probe_sum {
     int64_t least, mean, most, p99;
 };
@@ -40,6 +42,7 @@ struct pd_probe_report_sent {
 struct pd_probe_report_came {
     uint32_t number;
     struct pd_probe_join_came came;
+    bool silent;    /* by its clock several are missing */
     uint32_t count; /* of probes that hops sum up */
     uint32_t hops;  /* 0: they carry no data */
 };

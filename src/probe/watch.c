@@ -11,10 +11,11 @@
 #include "telemetry/telemetry.h"
 #include "topology/links.h"
 
-enum { UDP = 17, AGAIN = 5, DEAD = 20 };
+enum { UDP = 17, AGAIN = 5, DEAD = 20, HINT = 20 };
 
 /* More ways are looked for after AGAIN probes. A path on which DEAD in a row are missing has not
- * lost them at random: when one arrives, it has come back. */
+ * lost them at random: when one arrives, it has come back.
+ * A hint is worth that many calls of pd_probe_watch_forget(). */
 
 /* A path of the plan. */
 struct planned {
@@ -22,6 +23,7 @@ struct planned {
     uint32_t missing;  /* on end */
     uint64_t *lost_at; /* numbers of the newest PD_PROBE_WATCH_LOSSY that were lost, a ring */
     uint32_t lost_len;
+    uint32_t hint;                 /* somebody said that it is silent */
     bool fell_silent, came_back;   /* and nothing was begun anew for that yet */
     struct pd_probe_way *prefixes; /* while it is isolated */
     size_t prefixes_len, prefixes_room;
@@ -275,7 +277,7 @@ static bool is_suspected(const struct pd_probe_watch *watch, const struct planne
 {
     uint64_t oldest = planned->lost_at[planned->lost_len % PD_PROBE_WATCH_LOSSY];
 
-    return planned->missing >= PD_PROBE_WATCH_SILENT ||
+    return planned->missing >= PD_PROBE_WATCH_SILENT || planned->hint ||
            (planned->lost_len >= PD_PROBE_WATCH_LOSSY &&
             (double)(planned->way.total - oldest) <= watch->config.rate_hz);
 }
@@ -425,16 +427,28 @@ void pd_probe_watch_result(struct pd_probe_watch *watch, struct pd_probe_way *wa
     way->sent++;
     way->total++;
     way->lost += !arrived;
+    way->total_lost += !arrived;
     way->recent = way->recent << 1 | !arrived;
     if (!planned) {
         return;
     }
     planned->came_back |= arrived && planned->missing >= DEAD;
     planned->missing = arrived ? 0 : planned->missing + 1;
+    planned->hint = arrived ? 0 : planned->hint;
     if (planned->missing) {
         planned->lost_at[planned->lost_len++ % PD_PROBE_WATCH_LOSSY] = way->total;
     }
-    planned->fell_silent |= planned->missing == PD_PROBE_WATCH_SILENT && !planned->prefixes;
+    planned->fell_silent |=
+        planned->missing == PD_PROBE_WATCH_SILENT && (!planned->prefixes || planned->hint);
+}
+
+void pd_probe_watch_suspect(struct pd_probe_watch *watch, const struct pd_probe_way *way)
+{
+    struct planned *planned = planned_of(watch, way);
+
+    if (planned) {
+        planned->hint = HINT;
+    }
 }
 
 /* Neither end of the path is one of the way's. */
@@ -506,6 +520,7 @@ bool pd_probe_watch_forget(struct pd_probe_watch *watch)
     for (uint32_t i = 0; i < watch->plan.paths.len; i++) {
         struct planned *planned = &watch->planned[i];
 
+        planned->hint -= planned->hint > 0;
         if (!is_suspected(watch, planned)) {
             any |= planned->prefixes_len > 0;
             planned->fell_silent = planned->came_back = false;

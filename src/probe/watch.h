@@ -30,9 +30,9 @@ struct pd_probe_way {
     uint32_t src, dst; /* indexes of the hosts */
     struct pd_flow_id flow;
     uint64_t sent, lost;
-    uint64_t total;            /* sent since it is a way */
-    uint32_t recent;           /* a bit a probe, the newest lowest: it was lost */
-    struct pd_probe_join join; /* the owner's: zeroed at first */
+    uint64_t total, total_lost; /* since it is a way */
+    uint32_t recent;            /* a bit a probe, the newest lowest: it was lost */
+    struct pd_probe_join join;  /* the owner's: zeroed at first */
 };
 
 struct pd_probe_watch_config {
@@ -57,6 +57,10 @@ const struct pd_plan *pd_probe_watch_plan(const struct pd_probe_watch *watch);
 /* All ways, those of a path behind it; from 0 on, NULL behind the last. Valid until a step. */
 struct pd_probe_way *pd_probe_watch_way(const struct pd_probe_watch *watch, size_t n);
 size_t pd_probe_watch_ways_len(const struct pd_probe_watch *watch);
+
+/* Somebody says that nothing comes any more, before that can be counted: a path gets its further
+ * ways at the next step, and loses them soon unless it is true. */
+void pd_probe_watch_suspect(struct pd_probe_watch *watch, const struct pd_probe_way *way);
 
 /* The next probe of a way came to its end, or did not. */
 void pd_probe_watch_result(struct pd_probe_watch *watch, struct pd_probe_way *way, bool arrived);

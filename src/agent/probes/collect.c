@@ -20,6 +20,10 @@ static void ways_done(struct pd_agent_probe_way *ways, size_t len)
 
 void pd_agent_probe_part_done(struct pd_agent_probe_part *part)
 {
+    if (part->order.plan) {
+        part->plan_before = part->order.plan;
+        memcpy(part->key_before, part->order.key, sizeof part->key_before);
+    }
     ways_done(part->ways, part->ways_len);
     pd_probe_order_done(&part->order);
     part->ways = NULL;
@@ -107,11 +111,11 @@ int pd_agent_probe_part_take(struct pd_agent_probe_part *part, struct pd_probe_o
 
 /* ---- one that came ---- */
 
-static bool is_genuine(const struct pd_probe_order *order, const struct pd_telemetry_probe *head)
+static bool is_genuine(const struct pd_telemetry_probe *head, const uint8_t *key)
 {
     uint8_t bytes[PD_SR_INT_HEAD_BYTES];
 
-    pd_sr_int_write_head(head, order->key, bytes);
+    pd_sr_int_write_head(head, key, bytes);
     return pd_bytes_number(bytes + PD_SR_INT_HEAD_BYTES - 8, 8) == head->hash;
 }
 
@@ -185,14 +189,23 @@ static void sum_up(struct pd_agent_probe_way *way, const struct pd_telemetry *te
     way->count++;
 }
 
+bool pd_agent_probe_is_ours(enum pd_agent_probe_verdict verdict)
+{
+    return verdict != PD_AGENT_PROBE_no_probe && verdict != PD_AGENT_PROBE_other_plan &&
+           verdict != PD_AGENT_PROBE_forged;
+}
+
 enum pd_agent_probe_verdict pd_agent_probe_collect(struct pd_agent_probe_part *part,
                                                    const struct pd_telemetry *telemetry,
                                                    uint64_t now_ns)
 {
     if (!part->order.plan || telemetry->head.plan != part->order.plan) {
-        return PD_AGENT_PROBE_other_plan;
+        return part->plan_before && telemetry->head.plan == part->plan_before &&
+                       is_genuine(&telemetry->head, part->key_before)
+                   ? PD_AGENT_PROBE_late
+                   : PD_AGENT_PROBE_other_plan;
     }
-    if (!is_genuine(&part->order, &telemetry->head)) {
+    if (!is_genuine(&telemetry->head, part->order.key)) {
         return PD_AGENT_PROBE_forged;
     }
     struct pd_agent_probe_way *way = pd_agent_probe_part_find(part, telemetry->head.number);
@@ -206,7 +219,7 @@ enum pd_agent_probe_verdict pd_agent_probe_collect(struct pd_agent_probe_part *p
         return PD_AGENT_PROBE_past;
     }
     way->came_ns = now_ns;
-    way->told = false;
+    way->silent = false;
     way->received++;
     sum_up(way, telemetry);
     return PD_AGENT_PROBE_received;
@@ -242,6 +255,7 @@ static void put_came(struct pd_agent_probe_way *way, struct pd_probe_report_out 
 {
     const struct pd_probe_report_came came = {.number = way->way->number,
                                               .came = way->came,
+                                              .silent = way->silent,
                                               .count = way->count,
                                               .hops = way->count ? way->way->switches_len : 0};
 

@@ -30,12 +30,14 @@ struct pd_agent_probe_way {
     uint64_t received;
     struct pd_probe_join_came came;
     uint64_t came_ns; /* monotonic, the newest one; or when it began to be collected */
-    bool told;        /* that it has fallen silent */
+    bool silent;      /* several are missing by the clock */
     uint32_t count;   /* of the hops' sums */
     struct pd_agent_probe_hop *hops; /* way->switches_len of them */
 };
 
 struct pd_agent_probe_part {
+    uint32_t plan_before; /* probes of it may be under way; 0: none */
+    uint8_t key_before[PD_SIPHASH_KEY_BYTES];
     struct pd_probe_order order;
     const struct pd_topology *topology;
     uint32_t epoch;    /* of collecting: another one after each start */
@@ -49,6 +51,7 @@ struct pd_agent_probe_part {
     X(received, "probes collected")                             \
     X(no_probe, "frames to the probes' port that are none")     \
     X(other_plan, "probes of a plan that is not in force here") \
+    X(late, "probes of the plan before")                        \
     X(forged, "probes with a wrong hash")                       \
     X(other_way, "probes on a way that does not end here")      \
     X(past, "probes with a sequence that was there before")     \
@@ -70,6 +73,9 @@ void pd_agent_probe_part_done(struct pd_agent_probe_part *part); /* works on zer
 
 struct pd_agent_probe_way *pd_agent_probe_part_find(const struct pd_agent_probe_part *part,
                                                     uint32_t number);
+
+/* Is it one of ours, used or not? Then it counts for no flow. */
+bool pd_agent_probe_is_ours(enum pd_agent_probe_verdict verdict);
 
 /* One that came. */
 enum pd_agent_probe_verdict pd_agent_probe_collect(struct pd_agent_probe_part *part,

@@ -42,7 +42,7 @@ static struct {
     struct pd_agent_probe_part part;
     bool stopping;
     atomic_bool cancelled;
-    atomic_bool wanted; /* relaxed: there is a part */
+    atomic_bool wanted; /* relaxed: there is or was a part */
     pthread_t sender, reporter;
     unsigned threads;
 } own = {.lock = PTHREAD_MUTEX_INITIALIZER, .socket.fd = -1};
@@ -60,7 +60,7 @@ static void count_verdict(enum pd_agent_probe_verdict verdict)
     pd_count(of[verdict], 1);
 }
 
-/* Those that count for no plan are packets like others. */
+/* Those of no plan of ours are packets like others. */
 static bool take_frame(void *context, const struct pd_packet *packet, const uint8_t *frame,
                        size_t captured)
 {
@@ -75,7 +75,7 @@ static bool take_frame(void *context, const struct pd_packet *packet, const uint
         pthread_mutex_unlock(&own.lock);
     }
     count_verdict(verdict);
-    return verdict == PD_AGENT_PROBE_received;
+    return pd_agent_probe_is_ours(verdict);
 }
 
 const struct pd_intake_taker *pd_agent_probes_taker(void)
@@ -104,7 +104,6 @@ static void end_lease(uint64_t now_ns)
     if (own.part.order.plan && now_ns > own.part.until_ns) {
         pd_log(PD_LOG_WARN, MODULE, NULL, "the controller is silent: its probes end");
         pd_agent_probe_part_done(&own.part);
-        atomic_store_explicit(&own.wanted, false, memory_order_relaxed);
     }
 }
 
@@ -187,8 +186,8 @@ static bool falls_silent(uint64_t now_ns)
     for (size_t i = 0; i < own.part.ways_len; i++) {
         struct pd_agent_probe_way *way = &own.part.ways[i];
 
-        if (way->collects && !way->told && now_ns - way->came_ns > 4 * period_ns) {
-            way->told = any = true;
+        if (way->collects && !way->silent && now_ns - way->came_ns > 4 * period_ns) {
+            way->silent = any = true;
         }
     }
     return any;
@@ -199,7 +198,7 @@ static bool is_in_a_hurry(void)
     bool any = false;
 
     for (size_t i = 0; i < own.part.ways_len && !any; i++) {
-        any = own.part.ways[i].way->isolates;
+        any = own.part.ways[i].way->isolates || own.part.ways[i].silent;
     }
     return any;
 }
@@ -442,7 +441,6 @@ static int delete_probes(void *daemon, struct pd_call *call, struct pd_answer *a
     }
     pthread_mutex_lock(&own.lock);
     pd_agent_probe_part_done(&own.part);
-    atomic_store_explicit(&own.wanted, false, memory_order_relaxed);
     pthread_mutex_unlock(&own.lock);
     return get_probes(daemon, call, answer, problem);
 }

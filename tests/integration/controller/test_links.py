@@ -185,7 +185,7 @@ class LinksTest(FleetTest):
         self.assertEqual({row[0]: float(row[1]) for row in rows[1:]}, wanted)
         self.assertEqual([float(row[1]) for row in rows[1:]], sorted(wanted.values(), reverse=True))
         lines = self.command("--sort", "use", "--k=2").splitlines()
-        self.assertEqual(lines[0].split(), ["LINK", "LOAD_BPS", "USE", "ALARMS", "SUSPICION"])
+        self.assertEqual(lines[0].split(), ["LINK", "LOAD_BPS", "USE", "ALARMS"])
         self.assertRegex(lines[1], r"^\d+-\d+ .* kbit/s .* 0\.\d %")
         self.assertIn("3 of 3 hosts answered", lines[-1])
         self.assertEqual(len([line for line in lines if "kbit/s" in line]), 2)

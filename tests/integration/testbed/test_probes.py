@@ -9,10 +9,11 @@ import time
 import unittest
 
 import scenario                                 # makes the modules of the bed importable
-from agent import Agent
+from agent import Agent, start_all
 from commands import wait_for
 from wire import Account
 
+HOPS, NAME_S, BACK_S = 12, 10, 20
 SENDER, RECEIVER = 21, 25
 PATH, BACK = [1, 9, 17, 11, 3], [1, 9, 17, 9, 1]        # the second turns round: back by the port that it came by
 KEY, PLAN, RATE, PORT = "00112233445566778899aabbccddeeff", 7, 100, 2222
@@ -22,6 +23,15 @@ sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
 sock.bind(("eth0", 0))
 for frame in sys.argv[1:]:
     sock.send(bytes.fromhex(frame))
+"""
+
+BURST = """
+import socket, sys
+for port in range(20000, 20064):
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.bind(("", port))
+    for _ in range(8):
+        sock.sendto(bytes(1200), (sys.argv[1], 5009))
 """
 
 
@@ -117,6 +127,89 @@ class Ordered(unittest.TestCase):
     def test_a_lease_ends(self):
         self.give(dict(order(1, [way(0, PATH, SENDER, RECEIVER)]), lease_ms=300))
         wait_for(lambda: self.ask(self.agents[SENDER])["plan"] == 0, "the end of the lease")
+
+
+class Found(unittest.TestCase):
+    """with a controller, and no traffic at all"""
+    @classmethod
+    def setUpClass(cls):
+        cls.bed = scenario.bed("found", fabric="tc", tagged=all, controller=True)
+        cls.enterClassContext(cls.bed)
+        cls.agents = start_all(cls.bed)
+        cls.addClassCleanup(lambda: [agent.stop() for agent in cls.agents.values()])
+
+    def setUp(self):
+        self.addCleanup(self.end)
+        self.bed.controller.ask("probes", {"rate_hz": RATE, "max_hops": HOPS})
+        self.wait_ok()
+
+    def end(self):
+        self.bed.faults.clear()
+        self.bed.controller.raw("/v1/probes", "-X", "DELETE")
+
+    def links(self, *metrics):
+        answer = self.bed.controller.ask(f"links?metrics={','.join(metrics)}")
+        return {row["link"]: row for row in answer["links"]}
+
+    def states(self):
+        return {link: row["probe_state"] for link, row in self.links("probe_state").items()}
+
+    def wait_ok(self):
+        wait_for(lambda: list(self.states().values()).count(1) == 64, "probes over each direction", NAME_S)
+
+    def test_every_direction_is_measured(self):
+        """of each one latency, residence, age and state; all paths are well, and nobody says otherwise"""
+        rows = self.links("hop_latency_ns", "residence_ns", "probe_age_ms", "probe_loss", "probe_state", "latency_ns")
+        self.assertEqual(len(rows), 64)
+        for link, row in rows.items():
+            self.assertEqual((row["probe_state"], row["probe_loss"]), (1, 0), link)
+            self.assertTrue(0 < row["residence_ns"] < row["hop_latency_ns"] < 1e9, row)
+            self.assertLess(row["probe_age_ms"], 2000)
+        document = self.bed.controller.ask("probes")
+        self.assertEqual((document["carrier"], document["hosts_left_out"]), ("sr-int", []))
+        crossed = sorted(step for path in document["paths"] for step in zip(path["path"], path["path"][1:]))
+        self.assertEqual(len(crossed), len(set(crossed)), "a direction is crossed twice")
+        self.assertEqual(len(crossed), 64)
+        self.assertEqual({path["state"] for path in document["paths"]}, {"ok"})
+        report = self.bed.controller.app("probe-faults")
+        self.assertEqual(report["links"], [], report)
+
+    def test_a_dead_direction_is_named(self):
+        """by the state of links and by the application, and no other; when it works again nothing is named"""
+        for ends in ((9, 17), (3, 11)):
+            with self.subTest(ends=ends):
+                self.wait_ok()
+                link, fault = "{}-{}".format(*ends), self.bed.faults.add("blackhole", *ends)
+                begin = time.monotonic()
+                wait_for(lambda: self.states().get(link) == 3, f"{link} as dead", NAME_S)
+                print(f"{link}: dead after {time.monotonic() - begin:.3f} s", file=sys.stderr)
+                self.assertEqual([other for other, state in self.states().items() if state == 3], [link])
+                wait_for(lambda: self.bed.controller.app("probe-faults")["links"] == [link], f"{link} in a report", NAME_S)
+                self.bed.faults.clear(fault)
+                self.wait_ok()
+
+    def test_a_queue_is_seen(self):
+        """behind a rate limit probes wait, and read how long the queue is"""
+        self.bed.faults.add("rate-limit", 9, 17, 1, 1000)
+        host, to = self.bed.host(SENDER), self.bed.host(RECEIVER)
+        wait_for(lambda: (host.run([sys.executable, "-c", BURST, to.ipv4], check=True),
+                          self.links("queue_max_bytes").get("9-17", {}).get("queue_max_bytes") or 0)[1] > 10000, "the queue", NAME_S)
+
+    def test_who_dies_blames_nobody(self):
+        """a host whose agent is killed loses its paths to others; no link is called dead"""
+        before = self.bed.controller.ask("probes")
+        victim = before["paths"][0]["to_host"]
+        self.agents[victim].kill()
+        seen = set()
+
+        def moved():
+            seen.update(link for link, state in self.states().items() if state == 3)
+            after = self.bed.controller.ask("probes")
+            return after["plan"] > before["plan"] and all(victim not in (p["from_host"], p["to_host"]) for p in after["paths"])
+        wait_for(moved, "other hosts", BACK_S)
+        self.wait_ok()
+        self.assertEqual(seen, set())
+        self.agents[victim].start()
 
 
 if __name__ == "__main__":

@@ -164,6 +164,7 @@ static void another_order_keeps_what_is_known(void **state)
     assert_int_equal(scene.part.epoch, epoch);
     check(&scene, &telemetry, PD_AGENT_PROBE_past);
     pd_agent_probe_part_done(&scene.part); /* and from nothing again */
+    check(&scene, &telemetry, PD_AGENT_PROBE_late);
     give(&scene, 3, 4);
     assert_int_not_equal(scene.part.epoch, epoch);
     end(&scene);

@@ -14,16 +14,16 @@
 static const struct pd_probe_report head = {
     .host = 21, .plan = 7, .order = 3, .epoch = 4000000000U, .sent_len = 1, .came_len = 2};
 static const struct pd_probe_report_sent sent = {5, {4294967290U, 20}}; /* wraps around */
-static const struct pd_probe_report_came none = {.number = 6};
+static const struct pd_probe_report_came none = {.number = 6, .silent = true};
 static const struct pd_probe_report_came some = {
     .number = 900,
     .came = {.any = true, .first = 7, .newest = 107, .missing = UINT64_MAX - 1},
     .count = 10,
     .hops = 1};
 static const struct pd_probe_hop hop = {
-    .hop_latency_ns = {-5000, -100, INT64_MAX, 0},
+    .hop_latency_ns = {-5000, -100, PD_PROBE_REPORT_VALUE_MAX, 0},
     .residence_ns = {1, 2, 3, 3},
-    .queue_bytes = {INT64_MIN, 0, UINT32_MAX, 100},
+    .queue_bytes = {-PD_PROBE_REPORT_VALUE_MAX, 0, UINT32_MAX, 100},
 };
 
 static void write_all(struct pd_probe_report_out *out)
@@ -61,6 +61,7 @@ static void what_was_written_is_read(void **state)
     assert_memory_equal(&one, &sent, sizeof sent);
     assert_memory_equal(&of, &hop, sizeof hop);
     assert_false(came[0].came.any);
+    assert_true(came[0].silent && !came[1].silent);
     assert_int_equal(came[1].came.newest, 107);
     assert_true(came[1].came.missing == some.came.missing);
     assert_int_equal(came[1].count, 10);
@@ -86,11 +87,27 @@ static void too_many_hops_are_a_lie(void **state)
     free(out.bytes);
 }
 
+static void values_beyond_all_bounds_are_a_lie(void **state)
+{
+    struct pd_probe_hop wrong = hop;
+    struct pd_probe_report_out out = {0};
+
+    (void)state;
+    wrong.residence_ns.most = PD_PROBE_REPORT_VALUE_MAX + 1;
+    pd_probe_report_begin(&out, &head);
+    size_t at = out.len;
+    pd_probe_report_put_hop(&out, &wrong);
+    struct pd_bytes bytes = {out.bytes + at, out.len - at};
+    assert_false(pd_probe_report_next_hop(&bytes, &wrong));
+    free(out.bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_written_is_read),
         cmocka_unit_test(too_many_hops_are_a_lie),
+        cmocka_unit_test(values_beyond_all_bounds_are_a_lie),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
