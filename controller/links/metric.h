@@ -42,6 +42,8 @@ struct pd_link_metric {
     float (*derive)(const struct pd_app_world *world, uint32_t link, float value);
     /* End of the scale at this link; NULL: `max` */
     double (*scale)(const struct pd_app_world *world, uint32_t link);
+    bool of_now; /* told at once, without asking anybody: who wants nothing else waits for no period
+                  */
     bool from_records; /* of any time that the TIBs still hold; else of the newest window alone */
 };
 

@@ -40,12 +40,38 @@ int pd_links_metrics_answer(struct pd_controller *controller, struct pd_call *ca
 
 /* ---- samples ---- */
 
+static bool is_of_now(const struct pd_links_wanted *wanted)
+{
+    bool of_now = true;
+
+    for (unsigned m = 0; pd_link_metrics[m]; m++) {
+        of_now &= !wanted->metrics[m] || pd_link_metrics[m]->of_now;
+    }
+    return of_now;
+}
+
+/* For whoever wants nothing but what is known at once. */
+static int take_now(struct pd_links *links, const struct pd_links_wanted *wanted,
+                    struct pd_link_sample **ret_sample)
+{
+    struct pd_link_wish wish = {
+        .newest = true, .only = PD_NONE, .to_us = pd_links_now_us(links->controller)};
+
+    wish.from_us = wish.to_us > links->period_us ? wish.to_us - links->period_us : 0;
+    memcpy(wish.metrics, wanted->metrics, sizeof wish.metrics);
+    pd_count(&pd_links_samples, 1);
+    return pd_link_sample_take(links->controller, &wish, ret_sample);
+}
+
 /* One that is asked for, or the newest. */
 static int take(struct pd_links *links, struct pd_links_wanted *wanted,
                 struct pd_link_sample **ret_sample)
 {
     struct pd_link_wish wish = {.only = PD_NONE};
 
+    if (!wanted->has_from && !wanted->has_to && is_of_now(wanted)) {
+        return take_now(links, wanted, ret_sample);
+    }
     if (!wanted->has_from && !wanted->has_to) {
         return pd_links_newest(links, ret_sample);
     }

@@ -39,6 +39,7 @@ struct pd_probe_watch {
     struct pd_probe_way **ways; /* all there are */
     size_t ways_len, ways_room;
     bool *well;                    /* of each direction of the graph */
+    bool *able;                    /* of each host: it sends and collects */
     bool *begins_well, *ends_well; /* of each host: with probes that are well */
     bool anew;
     uint32_t hosts_given, numbers_given;
@@ -64,8 +65,7 @@ static uint32_t host_at(struct pd_probe_watch *watch, uint32_t sw, const bool *w
     for (uint32_t i = 0; i < topology->hosts_len; i++) {
         uint32_t host = (start + i) % topology->hosts_len;
 
-        if ((watch->config.hosts && !watch->config.hosts[host]) ||
-            !pd_host_hangs_at(&topology->hosts[host], sw)) {
+        if (!watch->able[host] || !pd_host_hangs_at(&topology->hosts[host], sw)) {
             continue;
         }
         if (well[host]) {
@@ -174,6 +174,7 @@ void pd_probe_watch_free(struct pd_probe_watch *watch)
     free(watch->planned);
     free(watch->ways);
     free(watch->well);
+    free(watch->able);
     free(watch->begins_well);
     free(watch->ends_well);
     pd_plan_done(&watch->plan);
@@ -212,19 +213,28 @@ static int lay_ways(struct pd_probe_watch *watch)
 }
 
 /* Switches at which one of the hosts that take part hangs. */
-static void find_hosts(struct pd_probe_watch *watch)
+static int find_hosts(struct pd_probe_watch *watch)
 {
     const struct pd_topology *topology = watch->topology;
 
+    watch->able = calloc((size_t)topology->hosts_len + 1, sizeof *watch->able);
+    if (!watch->able) {
+        return -ENOMEM;
+    }
+    for (uint32_t host = 0; host < topology->hosts_len; host++) {
+        watch->able[host] = !watch->config.hosts || watch->config.hosts[host];
+    }
     pd_plan_hosts(topology, watch->graph.hosts);
     for (uint32_t sw = 0; watch->config.hosts && sw < topology->switches_len; sw++) {
         bool any = false;
 
         for (uint32_t host = 0; host < topology->hosts_len && !any; host++) {
-            any = watch->config.hosts[host] && pd_host_hangs_at(&topology->hosts[host], sw);
+            any = watch->able[host] && pd_host_hangs_at(&topology->hosts[host], sw);
         }
         watch->graph.hosts[sw] = any;
     }
+    watch->config.hosts = NULL; /* the caller's */
+    return 0;
 }
 
 int pd_probe_watch_new(const struct pd_probe_watch_config *config,
@@ -240,13 +250,12 @@ int pd_probe_watch_new(const struct pd_probe_watch_config *config,
     watch->config = *config;
     watch->topology = config->topology;
     int err = pd_plan_graph_init(&watch->graph, config->topology, NULL, 0);
+    err = err ? err : find_hosts(watch);
     if (!err) {
-        find_hosts(watch);
         request.hosts = watch->graph.hosts;
         err = pd_plan_make(&request, &watch->plan);
     }
     err = err ? err : lay_ways(watch);
-    watch->config.hosts = NULL; /* the caller's */
     if (err) {
         pd_probe_watch_free(watch);
         return pd_fail(error, err, "probes: %s", pd_error_text(err));
@@ -351,15 +360,38 @@ static bool is_there(const struct planned *planned, const struct pd_probe_way *w
     return false;
 }
 
+/* One that is at no end of the path, so that it has a word of its own; PD_NONE: there is none. */
+static uint32_t another_at(const struct pd_probe_watch *watch, const struct pd_probe_way *path,
+                           uint32_t sw, const bool *well)
+{
+    const struct pd_topology *topology = watch->topology;
+    uint32_t found = PD_NONE;
+
+    for (uint32_t host = 0; host < topology->hosts_len && watch->config.doubts; host++) {
+        bool fits = host != path->src && host != path->dst && watch->able[host] &&
+                    pd_host_hangs_at(&topology->hosts[host], sw);
+
+        if (fits && (found == PD_NONE || (well[host] && !well[found]))) {
+            found = host;
+        }
+    }
+    return found;
+}
+
 static int add_prefix(struct pd_probe_watch *watch, struct planned *planned,
                       const uint32_t *switches, uint32_t hops)
 {
     uint32_t first = pd_topology_switch(watch->topology, planned->way.nodes[1]);
-    uint32_t src =
-        switches[0] == first ? planned->way.src : host_at(watch, switches[0], watch->begins_well);
+    uint32_t src = another_at(watch, &planned->way, switches[0], watch->begins_well);
+    uint32_t dst = another_at(watch, &planned->way, switches[hops], watch->ends_well);
     struct pd_probe_way *way = &planned->prefixes[planned->prefixes_len];
-    int err =
-        make_way(watch, src, host_at(watch, switches[hops], watch->ends_well), switches, hops, way);
+
+    if (src == PD_NONE) {
+        src = switches[0] == first ? planned->way.src
+                                   : host_at(watch, switches[0], watch->begins_well);
+    }
+    dst = dst == PD_NONE ? host_at(watch, switches[hops], watch->ends_well) : dst;
+    int err = make_way(watch, src, dst, switches, hops, way);
 
     if (!err && is_there(planned, way)) {
         way_done(way);

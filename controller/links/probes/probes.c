@@ -32,6 +32,7 @@ static int read_now(struct pd_link_window *window, enum pd_link_probe_metric met
                                                 .max = (max_),                                 \
                                                 .fold = (fold_),                               \
                                                 .help = (help_),                               \
+                                                .of_now = true,                                \
                                                 .read = read_##id}
 
 METRIC(latency_ns, PD_LINK_LATENCY, "ns", 0, PD_LINK_MEAN,

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Probes on the second fabric: agents send what they are ordered to, switches write on it, and what arrives is what the wires saw."""
+"""Probes on the second fabric: agents send what they are ordered to, switches write on it, and what
+arrives is what the wires saw."""
 import json
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from wire import Account
 
 HOPS, NAME_S, BACK_S = 12, 10, 20
 SENDER, RECEIVER = 21, 25
-PATH, BACK = [1, 9, 17, 11, 3], [1, 9, 17, 9, 1]        # the second turns round: back by the port that it came by
+PATH, BACK = [1, 9, 17, 11, 3], [1, 9, 17, 9, 1]   # the second goes back by the port it came by
 KEY, PLAN, RATE, PORT = "00112233445566778899aabbccddeeff", 7, 100, 2222
 SHOOT = """
 import socket, sys
@@ -40,7 +41,8 @@ def way(number, path, source, target, **more):
 
 
 def order(number, ways, **more):
-    return {"plan": PLAN, "order": number, "carrier": "sr-int", "rate_hz": RATE, "lease_ms": 60000, "key": KEY, "ways": ways, **more}
+    return {"plan": PLAN, "order": number, "carrier": "sr-int", "rate_hz": RATE,
+            "lease_ms": 60000, "key": KEY, "ways": ways, **more}
 
 
 class Ordered(unittest.TestCase):
@@ -51,8 +53,11 @@ class Ordered(unittest.TestCase):
         cls.addClassCleanup(cls.folder.cleanup)
         cls.bed = scenario.bed("probes", fabric="tc", tagged={SENDER, RECEIVER})
         cls.enterClassContext(cls.bed)
-        cls.agents = {i: cls.enterClassContext(Agent(cls.bed.host(i), cls.folder.name, options=("--strip", "--host-id", i)))
-                      for i in (SENDER, RECEIVER)}
+        cls.agents = {i: cls.enterClassContext(cls.agent(i)) for i in (SENDER, RECEIVER)}
+
+    @classmethod
+    def agent(cls, i):
+        return Agent(cls.bed.host(i), cls.folder.name, options=("--strip", "--host-id", i))
 
     def tearDown(self):
         self.bed.faults.clear()
@@ -60,12 +65,16 @@ class Ordered(unittest.TestCase):
             self.ask(agent, "-X", "DELETE")
 
     def ask(self, agent, *words):
-        done = agent.host.run(["curl", "-s", "--max-time", "10", *words, f"{agent.url}/v1/probes"], stdout=subprocess.PIPE, text=True)
-        return json.loads(done.stdout)
+        command = ["curl", "-s", "--max-time", "10", *words, f"{agent.url}/v1/probes"]
+        return json.loads(agent.host.run(command, stdout=subprocess.PIPE, text=True).stdout)
+
+    def post(self, agent, document):
+        return self.ask(agent, "-H", "Content-Type: application/json", "-d", json.dumps(document))
 
     def give(self, document, hosts=(RECEIVER, SENDER)):
-        answers = [self.ask(self.agents[i], "-H", "Content-Type: application/json", "-d", json.dumps(document)) for i in hosts]
-        self.assertEqual([answer.get("plan") for answer in answers], [document["plan"]] * len(answers), answers)
+        answers = [self.post(self.agents[i], document) for i in hosts]
+        for answer in answers:
+            self.assertEqual(answer.get("plan"), document["plan"], answer)
         return answers
 
     def ways(self, host):
@@ -75,16 +84,22 @@ class Ordered(unittest.TestCase):
         return json.loads(self.agents[host].curl("status"))
 
     def encoded(self, *words):
-        command = [self.bed.program_path("pathdump"), "probes", "encode", "--topology", self.bed.topology, "--carrier", "sr-int",
-                   "--path", ",".join(map(str, PATH)), "--src", self.bed.host(SENDER).ipv4, "--dst", self.bed.host(RECEIVER).ipv4, *map(str, words), "--json"]
-        return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)["frame"]
+        ends = self.bed.host(SENDER).ipv4, self.bed.host(RECEIVER).ipv4
+        command = [self.bed.program_path("pathdump"), "probes", "encode", "--carrier", "sr-int",
+                   "--topology", self.bed.topology, "--path", ",".join(map(str, PATH)),
+                   "--src", ends[0], "--dst", ends[1], *map(str, words), "--json"]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        return json.loads(done.stdout)["frame"]
 
     def test_probes_take_their_way(self):
-        """to another host, and back to the own one: each arrives, over exactly these links, and is no flow"""
+        """to another host, and back to the own one: each arrives, over exactly these links, and is
+        no flow"""
         account, before = Account(self.bed), self.status(RECEIVER)["probes"]["received"]
-        self.give(order(1, [way(0, PATH, SENDER, RECEIVER), way(1, BACK, SENDER, SENDER)]))
-        wait_for(lambda: self.ways(RECEIVER)[0]["received"] >= 50 and self.ways(SENDER)[1]["received"] >= 50, "probes")
-        self.give(order(2, [way(0, PATH, SENDER, RECEIVER), way(1, BACK, SENDER, SENDER)], hold_from=0))
+        ways = [way(0, PATH, SENDER, RECEIVER), way(1, BACK, SENDER, SENDER)]
+        self.give(order(1, ways))
+        wait_for(lambda: self.ways(RECEIVER)[0]["received"] >= 50, "probes")
+        wait_for(lambda: self.ways(SENDER)[1]["received"] >= 50, "probes that turn round")
+        self.give(order(2, ways, hold_from=0))
         time.sleep(.2)
         sent, own, received = self.ways(SENDER), self.ways(SENDER)[1], self.ways(RECEIVER)[0]
         self.assertEqual(sent[0]["sent"], received["received"])
@@ -94,32 +109,40 @@ class Ordered(unittest.TestCase):
         self.assertEqual(set(links[ends[SENDER], ends[RECEIVER]]), set(zip([SENDER] + PATH, PATH)))
         self.assertEqual(set(links[ends[SENDER], ends[SENDER]]), set(zip([SENDER] + BACK, BACK)))
         self.assertEqual(self.status(RECEIVER)["probes"]["received"] - before, received["received"])
-        self.assertEqual([f for f in self.agents[RECEIVER].query("getFlows")["flows"] if f["flow_id"]["dst_port"] == PORT], [])
+        flows = self.agents[RECEIVER].query("getFlows")["flows"]
+        self.assertEqual([f for f in flows if f["flow_id"]["dst_port"] == PORT], [])
 
     def test_what_is_refused(self):
-        """wrong hash, another plan, seen before, not its way; and what a host without an agent sends gets no further than its rack"""
+        """wrong hash, another plan, seen before, not its way; and what a host without an agent
+        sends gets no further than its rack"""
         self.give(order(1, [way(0, PATH, SENDER, RECEIVER)], hold_from=0))
         before = self.status(RECEIVER)["probes"]
         good = self.encoded("--plan", PLAN, "--number", 0, "--seq", 5, "--key", KEY)
-        bad = {"forged": self.encoded("--plan", PLAN, "--number", 0, "--seq", 6, "--key", "00" * 16), "past": good,
-               "other_plan": self.encoded("--plan", PLAN - 1, "--number", 0, "--seq", 7, "--key", KEY),
+        bad = {"forged": self.encoded("--plan", PLAN, "--seq", 6, "--key", "00" * 16),
+               "past": good,
+               "other_plan": self.encoded("--plan", PLAN - 1, "--seq", 7, "--key", KEY),
                "other_way": self.encoded("--plan", PLAN, "--number", 9, "--seq", 7, "--key", KEY)}
         self.bed.host(SENDER).run([sys.executable, "-c", SHOOT, good, *bad.values()], check=True)
         wait_for(lambda: self.status(RECEIVER)["probes"]["past"] > before["past"], "the last one")
         after = self.status(RECEIVER)["probes"]
-        self.assertEqual({name: after[name] - before[name] for name in ("received", *bad)}, dict.fromkeys(("received", *bad), 1))
+        for name in ("received", *bad):
+            self.assertEqual(after[name] - before[name], 1, name)
         other = self.bed.host(22)
         edge = self.bed.fabric.counters(1)["edge"]
         other.run([sys.executable, "-c", SHOOT, good], check=True)
         wait_for(lambda: self.bed.fabric.counters(1)["edge"] > edge, "the refused one")
 
     def test_orders(self):
-        """an older plan and an older order are told which one is in force; what cannot be carried is named"""
+        """an older plan and an older order are told which one is in force; what cannot be carried
+        is named"""
         self.give(order(3, []))
         agent = self.agents[SENDER]
-        for document, status, words in ((order(2, []), 503, "order: 3"), (dict(order(9, []), plan=PLAN - 1), 503, f"plan: {PLAN}"),
-                                        (order(4, [way(0, [1, 17], SENDER, RECEIVER)]), 400, "ways[0]"), (dict(order(4, []), rate_hz=5000), 400, "rate_hz")):
-            problem = self.ask(agent, "-H", "Content-Type: application/json", "-d", json.dumps(document))
+        bad = [(order(2, []), 503, "order: 3"),
+               (dict(order(9, []), plan=PLAN - 1), 503, f"plan: {PLAN}"),
+               (order(4, [way(0, [1, 17], SENDER, RECEIVER)]), 400, "ways[0]"),
+               (dict(order(4, []), rate_hz=5000), 400, "rate_hz")]
+        for document, status, words in bad:
+            problem = self.post(agent, document)
             self.assertEqual(problem["status"], status, problem)
             self.assertIn(words, problem["detail"])
         self.assertEqual(self.ask(agent)["order"], 3)
@@ -155,11 +178,15 @@ class Found(unittest.TestCase):
         return {link: row["probe_state"] for link, row in self.links("probe_state").items()}
 
     def wait_ok(self):
-        wait_for(lambda: list(self.states().values()).count(1) == 64, "probes over each direction", NAME_S)
+        def ok():
+            return list(self.states().values()).count(1) == 64
+        wait_for(ok, "probes over each direction", NAME_S)
 
     def test_every_direction_is_measured(self):
-        """of each one latency, residence, age and state; all paths are well, and nobody says otherwise"""
-        rows = self.links("hop_latency_ns", "residence_ns", "probe_age_ms", "probe_loss", "probe_state", "latency_ns")
+        """of each one latency, residence, age and state; all paths are well, and nobody says
+        otherwise"""
+        rows = self.links("hop_latency_ns", "residence_ns", "probe_age_ms", "probe_loss",
+                          "probe_state", "latency_ns")
         self.assertEqual(len(rows), 64)
         for link, row in rows.items():
             self.assertEqual((row["probe_state"], row["probe_loss"]), (1, 0), link)
@@ -167,7 +194,8 @@ class Found(unittest.TestCase):
             self.assertLess(row["probe_age_ms"], 2000)
         document = self.bed.controller.ask("probes")
         self.assertEqual((document["carrier"], document["hosts_left_out"]), ("sr-int", []))
-        crossed = sorted(step for path in document["paths"] for step in zip(path["path"], path["path"][1:]))
+        paths = [path["path"] for path in document["paths"]]
+        crossed = sorted(step for path in paths for step in zip(path, path[1:]))
         self.assertEqual(len(crossed), len(set(crossed)), "a direction is crossed twice")
         self.assertEqual(len(crossed), 64)
         self.assertEqual({path["state"] for path in document["paths"]}, {"ok"})
@@ -175,7 +203,8 @@ class Found(unittest.TestCase):
         self.assertEqual(report["links"], [], report)
 
     def test_a_dead_direction_is_named(self):
-        """by the state of links and by the application, and no other; when it works again nothing is named"""
+        """by the state of links and by the application, and no other; when it works again nothing
+        is named"""
         for ends in ((9, 17), (3, 11)):
             with self.subTest(ends=ends):
                 self.wait_ok()
@@ -183,8 +212,10 @@ class Found(unittest.TestCase):
                 begin = time.monotonic()
                 wait_for(lambda: self.states().get(link) == 3, f"{link} as dead", NAME_S)
                 print(f"{link}: dead after {time.monotonic() - begin:.3f} s", file=sys.stderr)
-                self.assertEqual([other for other, state in self.states().items() if state == 3], [link])
-                wait_for(lambda: self.bed.controller.app("probe-faults")["links"] == [link], f"{link} in a report", NAME_S)
+                dead = [other for other, state in self.states().items() if state == 3]
+                self.assertEqual(dead, [link])
+                wait_for(lambda: self.bed.controller.app("probe-faults")["links"] == [link],
+                         f"{link} in a report", NAME_S)
                 self.bed.faults.clear(fault)
                 self.wait_ok()
 
@@ -192,8 +223,12 @@ class Found(unittest.TestCase):
         """behind a rate limit probes wait, and read how long the queue is"""
         self.bed.faults.add("rate-limit", 9, 17, 1, 1000)
         host, to = self.bed.host(SENDER), self.bed.host(RECEIVER)
-        wait_for(lambda: (host.run([sys.executable, "-c", BURST, to.ipv4], check=True),
-                          self.links("queue_max_bytes").get("9-17", {}).get("queue_max_bytes") or 0)[1] > 10000, "the queue", NAME_S)
+
+        def is_seen():
+            host.run([sys.executable, "-c", BURST, to.ipv4], check=True)
+            row = self.links("queue_max_bytes").get("9-17", {})
+            return (row.get("queue_max_bytes") or 0) > 10000
+        wait_for(is_seen, "the queue", NAME_S)
 
     def test_who_dies_blames_nobody(self):
         """a host whose agent is killed loses its paths to others; no link is called dead"""
@@ -205,7 +240,8 @@ class Found(unittest.TestCase):
         def moved():
             seen.update(link for link, state in self.states().items() if state == 3)
             after = self.bed.controller.ask("probes")
-            return after["plan"] > before["plan"] and all(victim not in (p["from_host"], p["to_host"]) for p in after["paths"])
+            ends = {p[end] for p in after["paths"] for end in ("from_host", "to_host")}
+            return after["plan"] > before["plan"] and victim not in ends
         wait_for(moved, "other hosts", BACK_S)
         self.wait_ok()
         self.assertEqual(seen, set())
