@@ -9,7 +9,8 @@
 
 #include "probe/join.h"
 
-enum { MS = 1000000, SLACK = 25 * MS, FIRST = 4000000000U };
+#define FIRST UINT32_C(4000000000)
+enum { MS = 1000000, SLACK = 25 * MS };
 
 struct scene {
     struct pd_probe_join join;
