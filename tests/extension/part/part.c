@@ -43,7 +43,7 @@ static int greet(void *daemon, struct pd_call *call, struct pd_answer *answer,
 }
 
 static const struct pd_part_route routes[] = {
-    {{"GET", "/v1/toy/{id}", PD_ROLE_READ, "greets"}, false, greet},
+    {.route = {"GET", "/v1/toy/{id}", PD_ROLE_READ, "greets"}, .handler = greet},
     {.handler = NULL},
 };
 
