@@ -113,8 +113,8 @@ struct of_buffer {
 
 static inline uint8_t *of_write(struct of_buffer *buffer, size_t bytes)
 {
-    if (!buffer->error) {
-        buffer->error = PD_GROW(buffer->data, buffer->room, buffer->bytes + bytes);
+    if (!buffer->error) { /* one more: an empty buffer has a place, too */
+        buffer->error = PD_GROW(buffer->data, buffer->room, buffer->bytes + bytes + 1);
     }
     if (buffer->error) {
         return NULL;
