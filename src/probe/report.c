@@ -159,23 +159,29 @@ bool pd_probe_report_next_came(struct pd_bytes *bytes, struct pd_probe_report_ca
     return good;
 }
 
+/* What came may be any numbers: sums and differences wrap around. */
+static int64_t plus(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static int64_t minus(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
 /* The least, and how far the others lie above it. */
 static void put_sum(struct pd_probe_report_out *out, const struct pd_probe_sum *sum)
 {
     put_signed(out, sum->least);
-    put_signed(out, sum->mean - sum->least);
-    put_signed(out, sum->most - sum->mean);
-    put_signed(out, sum->most - sum->p99);
+    put_signed(out, minus(sum->mean, sum->least));
+    put_signed(out, minus(sum->most, sum->mean));
+    put_signed(out, minus(sum->most, sum->p99));
 }
 
 static bool is_sane(int64_t value)
 {
     return value <= PD_PROBE_REPORT_VALUE_MAX && value >= -PD_PROBE_REPORT_VALUE_MAX;
-}
-
-static int64_t plus(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
 static bool get_sum(struct pd_bytes *bytes, struct pd_probe_sum *ret_sum)
@@ -186,7 +192,7 @@ static bool get_sum(struct pd_bytes *bytes, struct pd_probe_sum *ret_sum)
 
     ret_sum->mean = plus(ret_sum->least, mean);
     ret_sum->most = plus(ret_sum->mean, most);
-    ret_sum->p99 = (int64_t)((uint64_t)ret_sum->most - (uint64_t)p99);
+    ret_sum->p99 = minus(ret_sum->most, p99);
     return good && is_sane(ret_sum->least) && is_sane(ret_sum->mean) && is_sane(ret_sum->most) &&
            is_sane(ret_sum->p99);
 }
