@@ -139,11 +139,12 @@ static void the_silent_link_is_named(void **state)
     assert_in_range(alone, ROUNDS - ROUNDS / 5, ROUNDS);
 }
 
-/* One that swallows what goes to one rack is named, by the rack's prefix. */
+/* One that swallows what goes to one rack is named, by the rack's prefix; a neighbour that happens
+ * to send little there, hardly ever, and never for certain. */
 static void the_silent_rack_of_a_link_is_named(void **state)
 {
     struct scene *scene = *state;
-    unsigned alone = 0;
+    unsigned alone = 0, wrong = 0;
 
     for (size_t i = 0; i < ROUNDS; i++) {
         scene->black = (struct pd_link_match){0, 0};
@@ -154,17 +155,14 @@ static void the_silent_rack_of_a_link_is_named(void **state)
         scene->shows_stuck = true;
         look(scene, 6);
         assert_false(scene->report.certain);
-        const json_t *links = scene->report.links;
-        if (json_array_size(links)) {
-            const json_t *fault = json_array_get(json_object_get(scene->report.more, "faults"), 0);
-            assert_string_equal(json_string_value(json_array_get(links, 0)), "9-17");
-            assert_string_equal(json_string_value(json_object_get(fault, "kind")), "prefix");
-            assert_string_equal(
-                json_string_value(json_array_get(json_object_get(fault, "what"), 0)),
-                "10.3.1.0/24");
-            alone++;
-        }
+        const json_t *named = json_array_get(scene->report.links, 0);
+        const json_t *fault = json_array_get(json_object_get(scene->report.more, "faults"), 0);
+        const json_t *what = json_array_get(json_object_get(fault, "what"), 0);
+        wrong += named && strcmp(json_string_value(named), "9-17") != 0;
+        alone += what && !strcmp(json_string_value(what), "10.3.1.0/24") &&
+                 !strcmp(json_string_value(json_object_get(fault, "kind")), "prefix");
     }
+    assert_in_range(wrong, 0, ROUNDS / 20 + 1);
     assert_in_range(alone, ROUNDS - ROUNDS / 4, ROUNDS);
 }
 
