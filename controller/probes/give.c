@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "controller/probes/private.h"
@@ -43,12 +44,9 @@ static void errand_done(struct errand *errand)
 static int take_answer(void *context, size_t i, const char *bytes, size_t len)
 {
     struct one *one = &((struct errand *)context)->hosts[i];
-    char *grown = realloc(one->answer, one->len + len + 1);
-
-    if (!grown) {
+    if (PD_GROW(one->answer, one->room, one->len + len)) {
         return -ENOMEM;
     }
-    one->answer = grown;
     memcpy(one->answer + one->len, bytes, len);
     one->len += len;
     return 0;
@@ -260,16 +258,27 @@ static void note_told(const struct one *one, bool last)
     }
     if (!one->error.code) {
         host->told = last ? one->hash : host->told;
-        host->told_ns = pd_clock_monotonic_ns();
+        host->overruled = false;
         return;
     }
     snprintf(host->reason, sizeof host->reason, "%.110s", one->error.text);
     host->able = false;
     host->told = 0;
     pd_probes.replan = true;
-    if (one->error.code == -PD_E_BUSY && !strncmp(one->error.text, "plan:", 5)) {
-        pd_probes.overruled = true;
+    host->overruled = one->error.code == -PD_E_BUSY && !strncmp(one->error.text, "plan:", 5);
+}
+
+/* Another controller has told most hosts. What a few say is left out: one that lies would end the
+ * probes of all. */
+static bool is_overruled(void)
+{
+    size_t others = 0, ours = 0;
+
+    for (size_t i = 0; i < pd_probes.hosts_len; i++) {
+        others += pd_probes.hosts[i].overruled;
+        ours += pd_probes.hosts[i].able;
     }
+    return others > ours;
 }
 
 static int give(bool all, bool last, uint32_t *numbers)
@@ -292,6 +301,7 @@ static int give(bool all, bool last, uint32_t *numbers)
     for (size_t i = 0; i < errand.len && !err; i++) {
         note_told(&errand.hosts[i], last);
     }
+    pd_probes.overruled |= is_overruled();
     if (last && *numbers > pd_probes.ordered) {
         pd_probes.ordered = *numbers;
     }

@@ -26,8 +26,8 @@ struct pd_probes_host {
     bool able;          /* it sends and collects */
     uint64_t heard_ns;  /* monotonic: its last report, or when it got its first order */
     uint64_t told;      /* hash of the ways it was ordered; 0: none */
-    uint64_t told_ns;
-    char reason[120]; /* why it is not able, or "" */
+    bool overruled;     /* it said that another plan is higher */
+    char reason[120];   /* why it is not able, or "" */
 };
 
 /* What is known of a directed link. */

@@ -183,15 +183,15 @@ static uint32_t rate_within(uint32_t wanted)
 
 /* A plan's number is higher than all before, also those of another controller whose clock is right.
  */
-static void number_plan(void)
+static int number_plan(struct pd_error *error)
 {
     const uint32_t now_s = (uint32_t)(pd_clock_wall_us() / PD_US_PER_S);
 
     pd_probes.plan = pd_probes.plan >= now_s ? pd_probes.plan + 1 : now_s;
     pd_probes.order = pd_probes.ordered = 0;
-    if (getrandom(pd_probes.key, sizeof pd_probes.key, 0) != (ssize_t)sizeof pd_probes.key) {
-        pd_log(PD_LOG_ERROR, MODULE, NULL, "no random numbers for the key of probes");
-    }
+    return getrandom(pd_probes.key, sizeof pd_probes.key, 0) == (ssize_t)sizeof pd_probes.key
+               ? 0
+               : pd_fail(error, -EIO, "no random numbers for the key of probes");
 }
 
 static int make_plan(struct pd_error *error)
@@ -203,6 +203,7 @@ static int make_plan(struct pd_error *error)
     int err = hosts ? 0 : -ENOMEM;
 
     drop_plan();
+    err = err ? pd_fail(error, err, "no memory for the plan of probes") : number_plan(error);
     for (size_t i = 0; i < pd_probes.hosts_len && !err; i++) {
         hosts[pd_probes.hosts[i].index] = pd_probes.hosts[i].able;
         pd_probes.hosts[i].told = 0;
@@ -210,12 +211,12 @@ static int make_plan(struct pd_error *error)
     pd_probes.rate_hz = rate_within(pd_probes.wanted_hz);
     config.rate_hz = pd_probes.rate_hz;
     pd_probes.links = calloc(2 * (size_t)topology->fabric_links_len + 1, sizeof *pd_probes.links);
-    err = err || pd_probes.links ? err : -ENOMEM;
-    err = err ? pd_fail(error, err, "no memory for the plan of probes")
-              : pd_probe_watch_new(&config, &pd_probes.watch, error);
+    if (!err && !pd_probes.links) {
+        err = pd_fail(error, -ENOMEM, "no memory for the plan of probes");
+    }
+    err = err ? err : pd_probe_watch_new(&config, &pd_probes.watch, error);
     free(hosts);
     pd_probes.links_len = err ? 0 : 2 * topology->fabric_links_len;
-    number_plan();
     pd_probes.period_us = pd_clock_wall_us();
     pd_count(&pd_probes_counts.plans, 1);
     return err;

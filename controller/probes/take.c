@@ -6,18 +6,6 @@
 
 /* ---- with the lock ---- */
 
-static struct pd_probe_way *find_way(uint32_t number)
-{
-    struct pd_probe_way *way;
-
-    for (size_t i = 0; (way = pd_probe_watch_way(pd_probes.watch, i)); i++) {
-        if (way->number == number) {
-            return way;
-        }
-    }
-    return NULL;
-}
-
 static void note_result(void *context, bool arrived)
 {
     pd_probe_watch_result(pd_probes.watch, context, arrived);
@@ -49,7 +37,7 @@ static bool take_came(struct pd_bytes *bytes, const struct pd_probe_report *repo
     if (!pd_probe_report_next_came(bytes, &came)) {
         return false;
     }
-    struct pd_probe_way *way = find_way(came.number);
+    struct pd_probe_way *way = pd_probe_watch_find(pd_probes.watch, came.number);
     way = way && way->dst == host ? way : NULL;
     if (way) {
         pd_probe_join_came(&way->join, &came.came, report->epoch, now_ns, PD_PROBES_SLACK_NS,
@@ -68,7 +56,7 @@ static bool take_sent(struct pd_bytes *bytes, uint32_t host, uint64_t now_ns)
     if (!pd_probe_report_next_sent(bytes, &sent)) {
         return false;
     }
-    struct pd_probe_way *way = find_way(sent.number);
+    struct pd_probe_way *way = pd_probe_watch_find(pd_probes.watch, sent.number);
     if (way && way->src == host) {
         pd_probe_join_sent(&way->join, &sent.sent, now_ns);
     }

@@ -101,7 +101,8 @@ bool pd_probe_report_read(struct pd_bytes *bytes, struct pd_probe_report *ret_re
                                            .epoch = (uint32_t)pd_bytes_number(head + 16, 4),
                                            .sent_len = (uint32_t)pd_bytes_number(head + 20, 4),
                                            .came_len = (uint32_t)pd_bytes_number(head + 24, 4)};
-    return true;
+    return ret_report->sent_len <= PD_PROBE_ORDER_WAYS_MAX &&
+           ret_report->came_len <= PD_PROBE_ORDER_WAYS_MAX;
 }
 
 /* ---- what was sent ---- */

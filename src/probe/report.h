@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "probe/join.h"
+#include "probe/order.h"
 #include "telemetry/bytes.h"
 
 /* The body of POST /v1/probes/reports of the controller (docs/formats/probes.md). Paper 001 has

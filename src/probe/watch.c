@@ -279,6 +279,20 @@ struct pd_probe_way *pd_probe_watch_way(const struct pd_probe_watch *watch, size
     return n < watch->ways_len ? watch->ways[n] : NULL;
 }
 
+/* A path's number is its place in the plan. */
+struct pd_probe_way *pd_probe_watch_find(const struct pd_probe_watch *watch, uint32_t number)
+{
+    if (number < watch->plan.paths.len) {
+        return &watch->planned[number].way;
+    }
+    for (size_t i = 0; i < watch->ways_len; i++) {
+        if (watch->ways[i]->number == number) {
+            return watch->ways[i];
+        }
+    }
+    return NULL;
+}
+
 /* ---- isolation ---- */
 
 /* Whether a path lost enough of its probes of the last second. */

@@ -56,6 +56,8 @@ const struct pd_plan *pd_probe_watch_plan(const struct pd_probe_watch *watch);
 
 /* All ways, those of a path behind it; from 0 on, NULL behind the last. Valid until a step. */
 struct pd_probe_way *pd_probe_watch_way(const struct pd_probe_watch *watch, size_t n);
+/* The way with this number; NULL: there is none. */
+struct pd_probe_way *pd_probe_watch_find(const struct pd_probe_watch *watch, uint32_t number);
 size_t pd_probe_watch_ways_len(const struct pd_probe_watch *watch);
 
 /* Somebody says that nothing comes any more, before that can be counted: a path gets its further

@@ -71,6 +71,26 @@ static void what_was_written_is_read(void **state)
     free(out.bytes);
 }
 
+/* A host has at most so many ways: more would only keep the reader busy. */
+static void too_many_ways_are_a_lie(void **state)
+{
+    (void)state;
+    for (uint32_t more = 0; more < 2; more++) {
+        const struct pd_probe_report sends = {.sent_len = PD_PROBE_ORDER_WAYS_MAX + more};
+        const struct pd_probe_report collects = {.came_len = PD_PROBE_ORDER_WAYS_MAX + more};
+        struct pd_probe_report_out out = {0};
+        struct pd_probe_report report;
+
+        pd_probe_report_begin(&out, &sends);
+        assert_int_equal(pd_probe_report_read(&(struct pd_bytes){out.bytes, out.len}, &report),
+                         !more);
+        pd_probe_report_begin(&out, &collects);
+        assert_int_equal(pd_probe_report_read(&(struct pd_bytes){out.bytes, out.len}, &report),
+                         !more);
+        free(out.bytes);
+    }
+}
+
 static void too_many_hops_are_a_lie(void **state)
 {
     struct pd_probe_report_out out = {0};
@@ -106,6 +126,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_written_is_read),
+        cmocka_unit_test(too_many_ways_are_a_lie),
         cmocka_unit_test(too_many_hops_are_a_lie),
         cmocka_unit_test(values_beyond_all_bounds_are_a_lie),
     };
