@@ -160,15 +160,20 @@ int pd_probes_ask_hosts(bool all, bool *ret_changed)
 
 /* ---- orders ---- */
 
-static json_t *way_json(const struct pd_probe_way *way)
+json_t *pd_probes_path_json(const struct pd_probe_way *way)
 {
     json_t *path = json_array();
 
     for (uint32_t i = 1; i + 1 < way->nodes_len; i++) {
         json_array_append_new(path, json_integer(way->nodes[i]));
     }
-    return json_pack("{s:I, s:o, s:I, s:I, s:b}", "number", (json_int_t)way->number, "path", path,
-                     "from_host", (json_int_t)way->nodes[0], "to_host",
+    return path;
+}
+
+static json_t *way_json(const struct pd_probe_way *way)
+{
+    return json_pack("{s:I, s:o, s:I, s:I, s:b}", "number", (json_int_t)way->number, "path",
+                     pd_probes_path_json(way), "from_host", (json_int_t)way->nodes[0], "to_host",
                      (json_int_t)way->nodes[way->nodes_len - 1], "isolates", way->isolates);
 }
 

@@ -10,10 +10,9 @@
 #include "daemon/count.h"
 #include "topology/links.h"
 
-#define HALF_NS    (30 * PD_NS_PER_S)
-#define STALE_NS   (3 * PD_NS_PER_S) /* nothing crossed it so long: not known any more */
-#define LOSSY      0.003             /* a way that loses less is well */
-#define LOSSES_MIN 3u
+#define HALF_NS  (30 * PD_NS_PER_S)
+#define STALE_NS (3 * PD_NS_PER_S) /* nothing crossed it so long: not known any more */
+#define LOSSY    0.003             /* a way that loses less is well */
 
 /* ---- evidence ---- */
 

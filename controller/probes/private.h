@@ -88,6 +88,8 @@ extern struct pd_probes_counts pd_probes_counts;
 
 /* ---- give.c: without the lock, in the thread ---- */
 
+/* IDs of the switches of a way. */
+json_t *pd_probes_path_json(const struct pd_probe_way *way);
 /* Finds out which hosts can take part; *ret_changed: others than before. */
 int pd_probes_ask_hosts(bool all, bool *ret_changed);
 /* Gives the hosts whose part has changed theirs, and all of them now and then: those who collect

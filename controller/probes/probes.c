@@ -20,12 +20,8 @@
 #define MODULE       "probes"
 #define FILE_VERSION 1
 #define FILE_BYTES   4096u
-#define HOPS_SR_INT                                                                     \
-    (PD_TELEMETRY_HOPS_MAX - 4)        /* one frame of 1500 bytes takes no more entries \
-                                        */
-#define HOPS_SRV6   14                 /* 15 switches in a trace of 244 bytes */
-#define FRAME_BYTES 160                /* of a probe without entries, and what wires add */
-#define AGAIN_NS    (10 * PD_NS_PER_S) /* hosts that could not take part are asked again */
+#define FRAME_BYTES  160                /* of a probe without entries, and what wires add */
+#define AGAIN_NS     (10 * PD_NS_PER_S) /* hosts that could not take part are asked again */
 
 struct pd_probes pd_probes = {.lock = PTHREAD_MUTEX_INITIALIZER};
 struct pd_probes_counts pd_probes_counts;
@@ -70,11 +66,6 @@ static int save(struct pd_error *error)
     return err;
 }
 
-static uint32_t most_hops(const struct pd_probe_carrier *carrier)
-{
-    return !strcmp(carrier->name, "sr-int") ? HOPS_SR_INT : HOPS_SRV6;
-}
-
 /* The members of POST /v1/probes, also as they lie in the file. */
 static int read_wish(const struct pd_json_cursor *at)
 {
@@ -87,8 +78,8 @@ static int read_wish(const struct pd_json_cursor *at)
         return pd_json_wrong(at, "carrier", "sr-int or srv6-ioam");
     }
     err = err ? err : pd_json_number_or(at, "rate_hz", 1, PD_PROBE_ORDER_RATE_MAX, &rate);
-    hops = err ? 0 : most_hops(carrier);
-    err = err ? err : pd_json_number_or(at, "max_hops", 1, most_hops(carrier), &hops);
+    hops = err ? 0 : carrier->hops_max;
+    err = err ? err : pd_json_number_or(at, "max_hops", 1, carrier->hops_max, &hops);
     if (!err) {
         pd_probes.carrier = carrier;
         pd_probes.wanted_hz = (uint32_t)rate;
@@ -427,26 +418,16 @@ static void close_part(void *daemon)
 
 /* ---- routes, all with the lock ---- */
 
-static json_t *path_json(const struct pd_probe_way *way)
-{
-    json_t *path = json_array();
-
-    for (uint32_t i = 1; i + 1 < way->nodes_len; i++) {
-        json_array_append_new(path, json_integer(way->nodes[i]));
-    }
-    return path;
-}
-
 static json_t *way_json(const struct pd_probe_way *way)
 {
     static const char *const states[] = {
         [PD_PROBE_OK] = "ok", [PD_PROBE_SILENT] = "silent", [PD_PROBE_LOSSY] = "lossy"};
 
     return json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:s}", "number", (json_int_t)way->number,
-                     "path", path_json(way), "from_host", (json_int_t)way->nodes[0], "to_host",
-                     (json_int_t)way->nodes[way->nodes_len - 1], "sent", (json_int_t)way->total,
-                     "received", (json_int_t)(way->total - way->total_lost), "lost",
-                     (json_int_t)way->total_lost, "state",
+                     "path", pd_probes_path_json(way), "from_host", (json_int_t)way->nodes[0],
+                     "to_host", (json_int_t)way->nodes[way->nodes_len - 1], "sent",
+                     (json_int_t)way->total, "received", (json_int_t)(way->total - way->total_lost),
+                     "lost", (json_int_t)way->total_lost, "state",
                      states[pd_probe_watch_state(pd_probes.watch, way->number)]);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/grow.h"
 #include "probe/isolate.h"
+#include "probe/order.h"
 #include "telemetry/telemetry.h"
 #include "topology/links.h"
 
@@ -81,16 +82,7 @@ static struct pd_flow_id flow_between(const struct pd_host *src, const struct pd
     struct pd_flow_id flow = {
         .src_port = PD_TELEMETRY_PORT, .dst_port = PD_TELEMETRY_PORT, .protocol = UDP};
 
-    for (uint32_t i = 0; i < src->addrs_len; i++) {
-        for (uint32_t j = 0; j < dst->addrs_len; j++) {
-            if (src->ip_versions[i] == dst->ip_versions[j]) {
-                flow.src = src->addrs[i];
-                flow.dst = dst->addrs[j];
-                flow.ip_version = src->ip_versions[i];
-                return flow;
-            }
-        }
-    }
+    pd_probe_order_addrs(src, dst, &flow.src, &flow.dst, &flow.ip_version);
     return flow;
 }
 

@@ -81,4 +81,6 @@ static int encode(const struct pd_probe_carrier_request *request, uint8_t *ret_f
     return 0;
 }
 
-const struct pd_probe_carrier pd_probe_carrier_sr_int = {.name = "sr-int", .encode = encode};
+/* A frame of 1500 bytes takes no more entries. */
+const struct pd_probe_carrier pd_probe_carrier_sr_int = {
+    .name = "sr-int", .hops_max = PD_TELEMETRY_HOPS_MAX - 4, .encode = encode};
