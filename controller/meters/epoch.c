@@ -79,6 +79,7 @@ static int take_monitor(struct pd_meters *meters, struct pd_evidence_meters *rea
 {
     const json_t *item, *list = json_object_get(monitor->document, "meters");
     const size_t first = read->all.len, entries = read->all.entries_len;
+    const size_t strays = read->all.strays_len;
     const char *where = "monitor";
     size_t i;
     int err = 0;
@@ -97,6 +98,7 @@ static int take_monitor(struct pd_meters *meters, struct pd_evidence_meters *rea
     }
     if (err && err != -ENOMEM) { /* nothing of it counts */
         read->all.entries_len = entries;
+        read->all.strays_len = strays;
         read->all.len = first;
         json_decref(monitor->document);
         monitor->document = NULL;
@@ -106,54 +108,6 @@ static int take_monitor(struct pd_meters *meters, struct pd_evidence_meters *rea
         return 0;
     }
     return err ? err : take_largest(meters, monitor);
-}
-
-/* ---- results ---- */
-
-static const struct pd_meter_rule *rule_of(const struct pd_meters *meters,
-                                           const struct pd_flow_id *flow, uint32_t from)
-{
-    const uint32_t sw = pd_topology_switch(meters->topology, from);
-
-    return sw == PD_NONE ? NULL : pd_meter_loop_rule(meters->loop, flow, meters->numbers[sw]);
-}
-
-static bool ends_at(void *context, const struct pd_flow_id *flow, uint32_t from, uint32_t monitor)
-{
-    const struct pd_meters *meters = context;
-    const struct pd_meter_rule *rule = rule_of(meters, flow, from);
-
-    return rule &&
-           meters->monitors[pd_meter_loop_segment(meters->loop, rule->segment)->down].id == monitor;
-}
-
-static bool seen_before(void *context, const struct pd_flow_id *flow, uint32_t from,
-                        uint64_t *ret_filter)
-{
-    const struct pd_meter_rule *rule = rule_of(context, flow, from);
-
-    if (rule) {
-        *ret_filter = rule->segment;
-    }
-    return rule != NULL;
-}
-
-static int take_result(void *context, const struct pd_meter_result *result)
-{
-    struct pd_meters *meters = context;
-    const uint32_t sw = pd_topology_switch(meters->topology, result->from);
-
-    ADD(more_received, result->more_received);
-    if (result->why == PD_METER_MEASURED) {
-        pd_meter_loop_measured(meters->loop, (uint32_t)result->filter, &result->flow, result->sent,
-                               result->lost);
-        ADD(measured, result->sent);
-        ADD(lost, result->lost);
-    } else {
-        pd_meter_loop_undetermined(meters->loop, &result->flow, meters->numbers[sw]);
-        ADD(undetermined, 1);
-    }
-    return 0;
 }
 
 /* ---- rules ---- */
@@ -266,11 +220,19 @@ static void leave_out_unread(struct pd_meters *meters)
     }
 }
 
+static uint32_t number_of(void *context, uint32_t id)
+{
+    const struct pd_meters *meters = context;
+    const uint32_t sw = pd_topology_switch(meters->topology, id);
+
+    return sw == PD_NONE ? PD_NONE : meters->numbers[sw];
+}
+
 static int compare(struct pd_meters *meters, uint64_t epoch)
 {
     struct pd_evidence_meters read = {.topology = meters->topology, .codec = meters->codec};
-    const struct pd_meter_compare how = {
-        .ends_at = ends_at, .seen_before = seen_before, .result = take_result, .context = meters};
+    const struct pd_meter_loop_monitors monitors = {number_of, meters};
+    struct pd_meter_loop_sums sums = {0};
     int err = 0;
 
     for (uint32_t m = 0; m < meters->monitors_len && !err; m++) {
@@ -281,7 +243,11 @@ static int compare(struct pd_meters *meters, uint64_t epoch)
     for (size_t e = 0; e < read.all.entries_len && !err; e++) {
         err = place_entry(meters, &read, &read.all.entries[e]);
     }
-    err = err ? err : pd_meter_compare(&read.all, &how);
+    err = err ? err : pd_meter_loop_compare(meters->loop, &read.all, &monitors, &sums);
+    ADD(measured, sums.measured);
+    ADD(lost, sums.lost);
+    ADD(undetermined, sums.undetermined);
+    ADD(more_received, sums.more_received);
     pd_evidence_meters_done(&read);
     return err;
 }

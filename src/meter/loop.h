@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/flow_id.h"
+#include "meter/compare.h"
 
 /* Paper 004, sections III-D and III-E. A *segment* is a stretch of path between two monitors. After
  * each epoch the driver (the controller, the simulator) says what of each flow was sent and lost,
@@ -101,6 +102,21 @@ int pd_meter_loop_rules(const struct pd_meter_loop *loop,
 
 /* ---- an epoch: any of these, then its end ---- */
 
+/* Which monitor an ID of readings is. */
+struct pd_meter_loop_monitors {
+    uint32_t (*number_of)(void *context, uint32_t id); /* UINT32_MAX: it is none */
+    void *context;
+};
+struct pd_meter_loop_sums {
+    uint64_t measured, lost;              /* packets of flows whose losses are known */
+    uint64_t undetermined, more_received; /* flows */
+};
+
+/* Tells the loop what the readings of its monitors say, and adds that to `sums`. The filter of an
+ * entry downstream is the number of its segment. 0 or -ENOMEM. */
+int pd_meter_loop_compare(struct pd_meter_loop *loop, struct pd_meter_readings *readings,
+                          const struct pd_meter_loop_monitors *monitors,
+                          struct pd_meter_loop_sums *sums);
 /* What a flow that is measured sent and lost on a segment. */
 void pd_meter_loop_measured(struct pd_meter_loop *loop, uint32_t segment,
                             const struct pd_flow_id *flow, uint64_t sent, uint64_t lost);

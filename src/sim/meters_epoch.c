@@ -99,49 +99,9 @@ static int take_monitor(struct pd_sim_meters *meters, uint32_t number)
 
 /* ---- what an epoch says ---- */
 
-static const struct pd_meter_rule *rule_of(const struct pd_sim_meters *meters,
-                                           const struct pd_flow_id *flow, uint32_t from)
+static uint32_t number_of(void *context, uint32_t id)
 {
-    return pd_meter_loop_rule(meters->loop, flow, pd_sim_meters_monitor_of(meters, from));
-}
-
-static bool ends_at(void *context, const struct pd_flow_id *flow, uint32_t from, uint32_t monitor)
-{
-    const struct pd_sim_meters *meters = context;
-    const struct pd_meter_rule *rule = rule_of(meters, flow, from);
-
-    return rule && pd_meter_loop_segment(meters->loop, rule->segment)->down ==
-                       pd_sim_meters_monitor_of(meters, monitor);
-}
-
-/* A flow gets its rule because it was seen at the end of a segment. */
-static bool seen_before(void *context, const struct pd_flow_id *flow, uint32_t from,
-                        uint64_t *ret_filter)
-{
-    const struct pd_meter_rule *rule = rule_of(context, flow, from);
-
-    if (rule) {
-        *ret_filter = rule->segment;
-    }
-    return rule != NULL;
-}
-
-static int take_result(void *context, const struct pd_meter_result *result)
-{
-    struct pd_sim_meters *meters = context;
-
-    meters->counters.more_received += result->more_received;
-    if (result->why == PD_METER_MEASURED) {
-        pd_meter_loop_measured(meters->loop, (uint32_t)result->filter, &result->flow, result->sent,
-                               result->lost);
-        meters->counters.measured += result->sent;
-        meters->counters.measured_lost += result->lost;
-    } else {
-        pd_meter_loop_undetermined(meters->loop, &result->flow,
-                                   pd_sim_meters_monitor_of(meters, result->from));
-        meters->counters.undetermined++;
-    }
-    return 0;
+    return pd_sim_meters_monitor_of(context, id);
 }
 
 /* A monitor that had no room for its strays does not know whom they were of. */
@@ -172,8 +132,8 @@ static int read_epoch(struct pd_sim_meters *meters)
 {
     struct pd_meter_readings all = {.readings = meters->readings,
                                     .len = 2 * (size_t)meters->monitors_len};
-    const struct pd_meter_compare compare = {
-        .ends_at = ends_at, .seen_before = seen_before, .result = take_result, .context = meters};
+    const struct pd_meter_loop_monitors monitors = {number_of, meters};
+    struct pd_meter_loop_sums sums = {0};
     int err = 0;
 
     meters->entries_len = meters->strays_len = 0;
@@ -188,7 +148,11 @@ static int read_epoch(struct pd_sim_meters *meters)
     all.entries_len = meters->entries_len;
     all.strays = meters->strays;
     all.strays_len = meters->strays_len;
-    err = err ? err : pd_meter_compare(&all, &compare);
+    err = err ? err : pd_meter_loop_compare(meters->loop, &all, &monitors, &sums);
+    meters->counters.measured += sums.measured;
+    meters->counters.measured_lost += sums.lost;
+    meters->counters.undetermined += sums.undetermined;
+    meters->counters.more_received += sums.more_received;
     err = err ? err : pd_meter_loop_end(meters->loop, change, NULL);
     for (uint32_t s = 0; s < pd_meter_loop_len(meters->loop) && !err; s++) {
         const struct pd_meter_segment *segment = pd_meter_loop_segment(meters->loop, s);

@@ -60,7 +60,9 @@ class Monitor:
                 if monitor.silent:
                     self.give({"detail": "not now"}, 503)
                 else:
-                    self.give(monitor.broken or monitor.reading(int(self.path.split("=")[1])))
+                    epoch = int(self.path.split("=")[1])
+                    self.give(monitor.broken(epoch) if callable(monitor.broken)
+                              else monitor.broken or monitor.reading(epoch))
 
             def do_PUT(self):
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -192,6 +194,25 @@ class Meters(FleetTest):
             status, _, text = controller.raw("/v1/monitors", "POST", json.dumps(body))
             self.assertEqual(status, 400)
             self.assertIn(word, text.decode() if isinstance(text, bytes) else text)
+
+    def test_nothing_of_a_bad_answer_counts(self):
+        """nor what stands in it before what is bad: strays of others' flows"""
+        other = Monitor(self.folder, 2, self.flows, 0)
+
+        def strays(epoch):
+            meter = {**other.meter("dsm", epoch),
+                     "strays": [{"flow_id": flow, "epoch": epoch} for flow in self.flows]}
+            return {**other.reading(epoch), "meters": [meter, {**meter, "monitor": 1}]}
+
+        other.broken = strays
+        with open(self.list, "w", encoding="utf-8") as file:
+            json.dump([{"id": m.switch, "url": f"unix:{m.socket}"}
+                       for m in (self.up, self.down, other)], file)
+        controller = self.controller("--monitors", self.list)
+        pathdump("monitors", "start", "--alpha", "400", "--beta", "2", "--epoch-ms", str(EPOCH_MS),
+                 *self.where)
+        controller.wait(lambda: self.segment(controller)["epochs"] >= 3, 10)
+        self.assertEqual(controller.status()["meters"]["undetermined"], 0)
 
     def test_none(self):
         controller = self.controller()
