@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/wait.h"
 #include "controller/alarms/private.h"
 #include "tib/lmdb_error.h"
 
@@ -23,13 +24,8 @@
 
 static void init_locks(struct pd_alarm_store *store)
 {
-    pthread_condattr_t attr;
-
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&store->grown, &attr);
-    pthread_cond_init(&store->committed, &attr);
-    pthread_condattr_destroy(&attr);
+    pd_wait_init(&store->grown);
+    pd_wait_init(&store->committed);
     pthread_mutex_init(&store->lock, NULL);
     pthread_mutex_init(&store->commit_lock, NULL);
 }
@@ -382,13 +378,11 @@ int pd_alarm_store_read(struct pd_alarm_store *store, uint64_t since, const char
 
 bool pd_alarm_store_wait(struct pd_alarm_store *store, uint64_t since, uint64_t until_ns)
 {
-    struct timespec until = {.tv_sec = (time_t)(until_ns / PD_NS_PER_S),
-                             .tv_nsec = (long)(until_ns % PD_NS_PER_S)};
     bool on;
 
     pthread_mutex_lock(&store->lock);
     while (!store->stopping && store->stat.last_id <= since && pd_clock_monotonic_ns() < until_ns) {
-        pthread_cond_timedwait(&store->grown, &store->lock, &until);
+        pd_wait_until(&store->grown, &store->lock, until_ns);
     }
     on = !store->stopping;
     pthread_mutex_unlock(&store->lock);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/wait.h"
 #include "controller/alarms/private.h"
 
 #define MODULE    "alarms"
@@ -159,15 +160,13 @@ static void tell_listeners(struct pd_alarm_store *store)
 /* True while it goes on; then there is something to do, or the time is over. */
 static bool wait_for_work(struct pd_alarm_store *store, uint64_t until_ns)
 {
-    struct timespec until = {.tv_sec = (time_t)(until_ns / PD_NS_PER_S),
-                             .tv_nsec = (long)(until_ns % PD_NS_PER_S)};
     bool on;
 
     pthread_mutex_lock(&store->lock);
     while (!store->stopping && !store->own_first && !store->to_retell &&
            !(store->listeners_len && store->stat.last_id > store->heard) &&
            pd_clock_monotonic_ns() < until_ns) {
-        pthread_cond_timedwait(&store->grown, &store->lock, &until);
+        pd_wait_until(&store->grown, &store->lock, until_ns);
     }
     on = !store->stopping;
     pthread_mutex_unlock(&store->lock);

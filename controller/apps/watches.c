@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "apps/args.h"
-#include "base/clock.h"
 #include "base/log.h"
+#include "base/wait.h"
 #include "daemon/state_file.h"
 #include "json/cursor.h"
 
@@ -308,14 +308,9 @@ static int load(struct pd_watches *watches, struct pd_error *error)
 
 static void init_locks(struct pd_watches *watches)
 {
-    pthread_condattr_t attr;
-
     pthread_mutex_init(&watches->change, NULL);
     pthread_mutex_init(&watches->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&watches->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    pd_wait_init(&watches->wake);
 }
 
 int pd_app_watches_open(struct pd_controller *controller, struct pd_watches **ret_watches,

@@ -6,6 +6,7 @@
 #include "apps/args.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/wait.h"
 #include "controller/apps/watches.h"
 #include "controller/events/hub.h"
 
@@ -116,10 +117,7 @@ static struct pd_watch *choose(struct pd_watches *watches, uint64_t now_ns, uint
 
 static void wait_until(struct pd_watches *watches, uint64_t until_ns)
 {
-    struct timespec until = {.tv_sec = (time_t)(until_ns / PD_NS_PER_S),
-                             .tv_nsec = (long)(until_ns % PD_NS_PER_S)};
-
-    pthread_cond_timedwait(&watches->wake, &watches->lock, &until);
+    pd_wait_until(&watches->wake, &watches->lock, until_ns);
 }
 
 /* Takes the report over. */

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/wait.h"
 
 #define BUCKETS 8192u /* a power of two */
 
@@ -36,16 +37,12 @@ struct pd_events {
 struct pd_events *pd_events_new(void)
 {
     struct pd_events *hub = calloc(1, sizeof *hub);
-    pthread_condattr_t attr;
 
     if (!hub) {
         return NULL;
     }
     pthread_mutex_init(&hub->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&hub->grown, &attr);
-    pthread_condattr_destroy(&attr);
+    pd_wait_init(&hub->grown);
     TAILQ_INIT(&hub->kept);
     return hub;
 }
@@ -256,13 +253,11 @@ uint64_t pd_events_turn(struct pd_events *hub)
 
 bool pd_events_wait(struct pd_events *hub, uint64_t turn, uint64_t until_ns)
 {
-    struct timespec until = {.tv_sec = (time_t)(until_ns / PD_NS_PER_S),
-                             .tv_nsec = (long)(until_ns % PD_NS_PER_S)};
     bool on;
 
     pthread_mutex_lock(&hub->lock);
     while (!hub->stopping && hub->turn == turn && pd_clock_monotonic_ns() < until_ns) {
-        pthread_cond_timedwait(&hub->grown, &hub->lock, &until);
+        pd_wait_until(&hub->grown, &hub->lock, until_ns);
     }
     on = !hub->stopping;
     pthread_mutex_unlock(&hub->lock);

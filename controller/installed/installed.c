@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/wait.h"
 #include "controller/installed/list.h"
 #include "controller/select.h"
 #include "daemon/state_file.h"
@@ -312,14 +313,9 @@ static int take_inventory(struct pd_installs *installs)
 
 static void init_locks(struct pd_installs *installs)
 {
-    pthread_condattr_t attr;
-
     pthread_mutex_init(&installs->change, NULL);
     pthread_mutex_init(&installs->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&installs->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    pd_wait_init(&installs->wake);
 }
 
 static int open_installs(void *daemon, const void *options, struct pd_error *error)

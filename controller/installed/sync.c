@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/wait.h"
 #include "controller/installed/list.h"
 #include "http/body.h"
 
@@ -238,10 +239,9 @@ void *pd_installed_installs_rounds(void *context)
     while (!installs->stopping) {
         struct pd_installed_push look = {.method = "GET"};
         uint64_t next_ns = choose(installs, &look);
-        struct timespec next = {(time_t)(next_ns / PD_NS_PER_S), (long)(next_ns % PD_NS_PER_S)};
 
         if (!look.len) {
-            pthread_cond_timedwait(&installs->wake, &installs->lock, &next);
+            pd_wait_until(&installs->wake, &installs->lock, next_ns);
             continue;
         }
         pthread_mutex_unlock(&installs->lock);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/wait.h"
 #include "controller/apps/private.h"
 #include "controller/events/hub.h"
 #include "controller/links/private.h"
@@ -133,10 +134,8 @@ int pd_links_newest(struct pd_links *links, struct pd_link_sample **ret_sample)
 static void wait_some(struct pd_links *links, uint64_t ns)
 {
     uint64_t until_ns = pd_clock_monotonic_ns() + ns;
-    struct timespec until = {.tv_sec = (time_t)(until_ns / PD_NS_PER_S),
-                             .tv_nsec = (long)(until_ns % PD_NS_PER_S)};
 
-    pthread_cond_timedwait(&links->changed, &links->lock, &until);
+    pd_wait_until(&links->changed, &links->lock, until_ns);
 }
 
 void *pd_links_work(void *context)

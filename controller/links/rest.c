@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/wait.h"
 #include "controller/apps/private.h"
 #include "controller/links/links.h"
 #include "controller/links/wanted.h"
@@ -194,7 +195,6 @@ static int open_links(void *daemon, const void *given, struct pd_error *error)
     struct pd_controller *controller = daemon;
     const struct pd_links_options *options = given;
     struct pd_links *links = calloc(1, sizeof *links);
-    pthread_condattr_t attr;
 
     if (!links) {
         return pd_fail(error, -ENOMEM, "links: %s", pd_error_text(-ENOMEM));
@@ -202,10 +202,7 @@ static int open_links(void *daemon, const void *given, struct pd_error *error)
     links->controller = controller;
     links->period_us = options->period_ms * 1000;
     pthread_mutex_init(&links->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&links->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    pd_wait_init(&links->changed);
     controller->links = links;
     return 0;
 }

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/wait.h"
 #include "controller/probes/private.h"
 #include "daemon/count.h"
 #include "daemon/state_file.h"
@@ -315,11 +315,9 @@ static void do_work(const struct work *work)
 static bool wait_for_work(uint64_t ns)
 {
     const uint64_t until_ns = pd_clock_monotonic_ns() + ns;
-    const struct timespec until = {.tv_sec = (time_t)(until_ns / PD_NS_PER_S),
-                                   .tv_nsec = (long)(until_ns % PD_NS_PER_S)};
 
     while (!pd_probes.stopping && !pd_probes.orders && !pd_probes.replan &&
-           !pthread_cond_timedwait(&pd_probes.wake, &pd_probes.lock, &until)) {
+           pd_wait_until(&pd_probes.wake, &pd_probes.lock, until_ns)) {
         continue;
     }
     return !pd_probes.stopping;
@@ -362,14 +360,10 @@ static int open_part(void *daemon, const void *options, struct pd_error *error)
 
 static int start_part(void *daemon, struct pd_error *error)
 {
-    pthread_condattr_t attr;
     int err = (pd_probes.fanout = pd_fleet_fanout_new()) ? 0 : -ENOMEM;
 
     (void)daemon;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&pd_probes.wake, &attr);
-    pthread_condattr_destroy(&attr);
+    pd_wait_init(&pd_probes.wake);
     if (!err) {
         pd_fleet_fanout_use(pd_probes.fanout, pd_probes.controller->credentials);
         err = -pthread_create(&pd_probes.thread, NULL, work_thread, NULL);

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/wait.h"
 
 #define MODULE     "switches"
 #define CLOSE_NS   (2 * PD_NS_PER_S)
@@ -140,11 +141,9 @@ static void wait_for(struct pd_switch_runner *runner, const bool *one, const boo
                      uint64_t ns)
 {
     uint64_t until_ns = pd_clock_monotonic_ns() + ns;
-    struct timespec until = {.tv_sec = (time_t)(until_ns / PD_NS_PER_S),
-                             .tv_nsec = (long)(until_ns % PD_NS_PER_S)};
 
     while (!*one && !*other && pd_clock_monotonic_ns() < until_ns) {
-        pthread_cond_timedwait(&runner->changed, &runner->lock, &until);
+        pd_wait_until(&runner->changed, &runner->lock, until_ns);
     }
 }
 
@@ -152,7 +151,6 @@ static struct pd_switch_runner *make(const struct pd_switch_provider_ops *ops,
                                      const struct pd_switch_provider_config *config)
 {
     struct pd_switch_runner *runner = calloc(1, sizeof *runner);
-    pthread_condattr_t attr;
 
     if (!runner) {
         return NULL;
@@ -161,10 +159,7 @@ static struct pd_switch_runner *make(const struct pd_switch_provider_ops *ops,
     runner->config = *config;
     STAILQ_INIT(&runner->packets);
     pthread_mutex_init(&runner->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&runner->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    pd_wait_init(&runner->changed);
     return runner;
 }
 

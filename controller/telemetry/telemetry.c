@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/wait.h"
 #include "codec/pint/plan.h"
 #include "daemon/state_file.h"
 #include "fleet/fanout.h"
@@ -306,12 +306,10 @@ static void go_round(void)
 
 static bool sleep_until_round(void)
 {
-    struct timespec at;
+    const uint64_t until_ns = pd_clock_monotonic_ns() + ROUND_NS;
 
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_sec += (time_t)(ROUND_NS / PD_NS_PER_S);
     pthread_mutex_lock(&own.lock);
-    while (!own.stopping && !pthread_cond_timedwait(&own.wake, &own.lock, &at)) {
+    while (!own.stopping && pd_wait_until(&own.wake, &own.lock, until_ns)) {
         continue;
     }
     const bool stopping = own.stopping;
@@ -345,14 +343,10 @@ static int open_part(void *daemon, const void *options, struct pd_error *error)
 
 static int start_part(void *daemon, struct pd_error *error)
 {
-    pthread_condattr_t attr;
     int err = (own.fanout = pd_fleet_fanout_new()) ? 0 : -ENOMEM;
 
     (void)daemon;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&own.wake, &attr);
-    pthread_condattr_destroy(&attr);
+    pd_wait_init(&own.wake);
     if (!err) {
         pd_fleet_fanout_use(own.fanout, own.controller->credentials);
         err = -pthread_create(&own.thread, NULL, rounds, NULL);

@@ -4,22 +4,17 @@
 
 #include <errno.h>
 #include <sys/eventfd.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/wait.h"
 
 #define WAIT_NS (5 * PD_NS_PER_S) /* longest wait of a live query */
 
 void pd_agent_mailbox_init(struct pd_agent_mailbox *mailbox)
 {
-    pthread_condattr_t attr;
-
     *mailbox = (struct pd_agent_mailbox){0};
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&mailbox->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    pd_wait_init(&mailbox->changed);
     pthread_mutex_init(&mailbox->lock, NULL);
 }
 
@@ -31,10 +26,10 @@ void pd_agent_mailbox_done(struct pd_agent_mailbox *mailbox)
 
 /* Waits until no snapshot is under way, then puts this one into the mailbox. */
 static int post(struct pd_agent_mailbox *mailbox, struct pd_agent_snapshot *snapshot,
-                const struct timespec *deadline)
+                uint64_t deadline_ns)
 {
     while (mailbox->busy && !mailbox->closed) {
-        if (pthread_cond_timedwait(&mailbox->changed, &mailbox->lock, deadline) == ETIMEDOUT) {
+        if (!pd_wait_until(&mailbox->changed, &mailbox->lock, deadline_ns)) {
             break;
         }
     }
@@ -47,10 +42,10 @@ static int post(struct pd_agent_mailbox *mailbox, struct pd_agent_snapshot *snap
 }
 
 static int await(struct pd_agent_mailbox *mailbox, struct pd_agent_snapshot *snapshot,
-                 const struct timespec *deadline)
+                 uint64_t deadline_ns)
 {
     while (snapshot->state == PD_AGENT_SNAPSHOT_WAITING) {
-        if (pthread_cond_timedwait(&mailbox->changed, &mailbox->lock, deadline) == ETIMEDOUT) {
+        if (!pd_wait_until(&mailbox->changed, &mailbox->lock, deadline_ns)) {
             break;
         }
     }
@@ -65,16 +60,14 @@ int pd_agent_mailbox_ask(struct pd_agent_mailbox *mailbox, struct pd_agent_snaps
                          int wake_fd, bool *ret_ours)
 {
     uint64_t deadline_ns = pd_clock_monotonic_ns() + WAIT_NS;
-    struct timespec deadline = {(time_t)(deadline_ns / PD_NS_PER_S),
-                                (long)(deadline_ns % PD_NS_PER_S)};
     int err;
 
     pthread_mutex_lock(&mailbox->lock);
-    err = post(mailbox, snapshot, &deadline);
+    err = post(mailbox, snapshot, deadline_ns);
     *ret_ours = true;
     if (!err) {
         eventfd_write(wake_fd, 1);
-        err = await(mailbox, snapshot, &deadline);
+        err = await(mailbox, snapshot, deadline_ns);
         *ret_ours = !err;
     }
     pthread_mutex_unlock(&mailbox->lock);

@@ -6,9 +6,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/clock.h"
+#include "base/wait.h"
 
 struct pd_queue {
     pthread_mutex_t lock; /* of everything below */
@@ -35,19 +34,15 @@ int pd_agent_queue_new(size_t len, struct pd_queue **ret_queue)
 {
     /* Not zeroed: an idle queue then takes no memory but its head. */
     struct pd_queue *queue = malloc(sizeof *queue + len * sizeof queue->items[0]);
-    pthread_condattr_t attr;
 
     if (!queue) {
         return -ENOMEM;
     }
     memset(queue, 0, sizeof *queue);
     queue->size = len;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_mutex_init(&queue->lock, NULL);
-    pthread_cond_init(&queue->filled, &attr);
-    pthread_cond_init(&queue->drained, &attr);
-    pthread_condattr_destroy(&attr);
+    pd_wait_init(&queue->filled);
+    pd_wait_init(&queue->drained);
     *ret_queue = queue;
     return 0;
 }
@@ -85,13 +80,11 @@ unsigned pd_agent_queue_push(struct pd_queue *queue, const struct pd_item *items
 size_t pd_agent_queue_pop(struct pd_queue *queue, struct pd_item *ret_items, size_t max,
                           uint64_t deadline_ns)
 {
-    struct timespec deadline = {(time_t)(deadline_ns / PD_NS_PER_S),
-                                (long)(deadline_ns % PD_NS_PER_S)};
     size_t n = 0;
 
     pthread_mutex_lock(&queue->lock);
     while (!queue->len) {
-        if (pthread_cond_timedwait(&queue->filled, &queue->lock, &deadline) == ETIMEDOUT) {
+        if (!pd_wait_until(&queue->filled, &queue->lock, deadline_ns)) {
             break;
         }
     }

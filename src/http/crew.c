@@ -4,7 +4,9 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "base/clock.h"
+#include "base/wait.h"
 
 #define STACK_BYTES (256 * 1024)
 #define IDLE_S      5
@@ -27,7 +29,6 @@ struct pd_http_crew *pd_http_crew_new(unsigned threads_max)
 {
     struct pd_http_crew *crew =
         calloc(1, sizeof *crew + PD_HTTP_CREW_WAITING * threads_max * sizeof *crew->ring);
-    pthread_condattr_t monotonic;
 
     if (!crew) {
         return NULL;
@@ -35,25 +36,20 @@ struct pd_http_crew *pd_http_crew_new(unsigned threads_max)
     crew->threads_max = threads_max;
     crew->most = PD_HTTP_CREW_WAITING * threads_max;
     pthread_mutex_init(&crew->mutex, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&crew->there, &monotonic);
-    pthread_cond_init(&crew->gone, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pd_wait_init(&crew->there);
+    pd_wait_init(&crew->gone);
     return crew;
 }
 
 /* False: nothing came, or nothing will. */
 static bool wait_for_work(struct pd_http_crew *crew)
 {
-    struct timespec until;
-    int late = 0;
+    const uint64_t until_ns = pd_clock_monotonic_ns() + IDLE_S * PD_NS_PER_S;
+    bool late = false;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += IDLE_S;
     crew->idle++;
     while (!crew->len && !crew->ending && !late) {
-        late = pthread_cond_timedwait(&crew->there, &crew->mutex, &until);
+        late = !pd_wait_until(&crew->there, &crew->mutex, until_ns);
     }
     crew->idle--;
     return crew->len;

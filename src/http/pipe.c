@@ -5,9 +5,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
+#include "base/wait.h"
 
 #define SLICE_NS (100 * PD_NS_PER_MS)
 
@@ -30,17 +30,13 @@ struct pd_http_pipe *pd_http_pipe_new(struct MHD_Connection *connection,
                                       struct pd_http_slots *slots, struct pd_http_slot *slot)
 {
     struct pd_http_pipe *pipe = malloc(sizeof *pipe);
-    pthread_condattr_t monotonic;
 
     if (!pipe) {
         return NULL;
     }
     memset(pipe, 0, offsetof(struct pd_http_pipe, ring));
     pthread_mutex_init(&pipe->mutex, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&pipe->taken, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pd_wait_init(&pipe->taken);
     pipe->connection = connection;
     pipe->slots = slots;
     pipe->slot = slot;
@@ -81,12 +77,10 @@ static bool is_full(const struct pd_http_pipe *pipe)
 static void wait_a_slice(struct pd_http_pipe *pipe)
 {
     uint64_t until_ns = pd_clock_monotonic_ns() + SLICE_NS;
-    struct timespec until = {.tv_sec = (time_t)(until_ns / PD_NS_PER_S),
-                             .tv_nsec = (long)(until_ns % PD_NS_PER_S)};
     int late = 0;
 
     while (is_full(pipe) && !pipe->gone && !late) {
-        late = pthread_cond_timedwait(&pipe->taken, &pipe->mutex, &until);
+        late = !pd_wait_until(&pipe->taken, &pipe->mutex, until_ns);
     }
 }
 

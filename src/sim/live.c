@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/wait.h"
 #include "sim/world.h"
 
 #define ALARMS_MOST 256u /* of a period */
@@ -179,13 +180,11 @@ static bool wait_for_clock(struct pd_sim_live *live, uint64_t simulated_us)
 {
     uint64_t until_ns =
         live->start_ns + (uint64_t)((double)simulated_us * 1e3 / live->config.speed);
-    struct timespec until = {.tv_sec = (time_t)(until_ns / PD_NS_PER_S),
-                             .tv_nsec = (long)(until_ns % PD_NS_PER_S)};
     bool stopping;
 
     pthread_mutex_lock(&live->lock);
     while (!live->stopping && pd_clock_monotonic_ns() < until_ns) {
-        pthread_cond_timedwait(&live->wake, &live->lock, &until);
+        pd_wait_until(&live->wake, &live->lock, until_ns);
     }
     stopping = live->stopping;
     pthread_mutex_unlock(&live->lock);
@@ -236,7 +235,6 @@ static void *run(void *context)
 int pd_sim_live_new(const struct pd_sim_live_config *config, struct pd_sim_live **ret_live)
 {
     struct pd_sim_live *live = calloc(1, sizeof *live);
-    pthread_condattr_t attr;
 
     if (!live) {
         return -ENOMEM;
@@ -248,10 +246,7 @@ int pd_sim_live_new(const struct pd_sim_live_config *config, struct pd_sim_live 
     live->app.ops = &ops;
     live->app.context = live;
     pthread_mutex_init(&live->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&live->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    pd_wait_init(&live->wake);
     *ret_live = live;
     return 0;
 }

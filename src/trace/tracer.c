@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/wait.h"
 #include "trace/budget.h"
 #include "trace/tracer_state.h"
 
@@ -198,13 +199,11 @@ static int await(struct pd_tracer *tracer, const struct pd_flow_id *flow, uint64
                  struct pd_trace_flow **ret_flow)
 {
     const uint64_t deadline_ns = pd_clock_monotonic_ns() + HAND_NS;
-    const struct timespec deadline = {(time_t)(deadline_ns / PD_NS_PER_S),
-                                      (long)(deadline_ns % PD_NS_PER_S)};
     struct pd_trace_flow *found;
 
     while ((found = pd_trace_flows_find(&tracer->flows, PD_TRACE_BY_FLOW, flow, epoch)) &&
            found->state == PD_TRACE_ASKING) {
-        if (pthread_cond_timedwait(&tracer->done, &tracer->lock, &deadline)) {
+        if (!pd_wait_until(&tracer->done, &tracer->lock, deadline_ns)) {
             return -PD_E_DEADLINE;
         }
     }
@@ -328,12 +327,7 @@ int pd_tracer_topology(struct pd_tracer *tracer, const struct pd_topology *topol
 
 static void init_locks(struct pd_tracer *tracer)
 {
-    pthread_condattr_t attr;
-
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&tracer->done, &attr);
-    pthread_condattr_destroy(&attr);
+    pd_wait_init(&tracer->done);
     pthread_mutex_init(&tracer->lock, NULL);
     pthread_mutex_init(&tracer->queue_lock, NULL);
 }

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/wait.h"
 #include "codec/marks.h"
 
 #define MODULE       "alarms"
@@ -140,17 +141,6 @@ static void hear(void *context, const struct pd_alarm *alarm)
     pthread_mutex_unlock(&sender->lock);
 }
 
-/* ---- waiting ---- */
-
-/* On a monotonic clock; with the lock. */
-static void wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns)
-{
-    struct timespec until = {.tv_sec = (time_t)(until_ns / PD_NS_PER_S),
-                             .tv_nsec = (long)(until_ns % PD_NS_PER_S)};
-
-    pthread_cond_timedwait(cond, lock, &until);
-}
-
 /* ---- the spooler ---- */
 
 /* Waits for something to spool, or a second while something waits to be flushed or settled. False
@@ -162,7 +152,7 @@ static bool take_incoming(struct pd_alarm_sender *sender, struct incoming **ret_
 
     pthread_mutex_lock(&sender->lock);
     if (!sender->first && !sender->stopping && !sender->incoming_lost) {
-        wait_until(&sender->came, &sender->lock, pd_clock_monotonic_ns() + SETTLE_NS);
+        pd_wait_until(&sender->came, &sender->lock, pd_clock_monotonic_ns() + SETTLE_NS);
     }
     *ret_first = sender->first;
     *ret_lost = sender->incoming_lost;
@@ -428,8 +418,9 @@ static bool wait_for_work(struct pd_alarm_sender *sender, uint64_t wait_ns)
     pthread_mutex_lock(&sender->lock);
     while (!(over = is_over(sender, wait_ns)) && pd_clock_monotonic_ns() < until_ns &&
            !(wait_ns == UINT64_MAX && sender->spooled)) {
-        wait_until(&sender->waits, &sender->lock,
-                   until_ns < UINT64_MAX ? until_ns : pd_clock_monotonic_ns() + 60 * PD_NS_PER_S);
+        pd_wait_until(&sender->waits, &sender->lock,
+                      until_ns < UINT64_MAX ? until_ns
+                                            : pd_clock_monotonic_ns() + 60 * PD_NS_PER_S);
     }
     sender->spooled = false;
     pthread_mutex_unlock(&sender->lock);
@@ -456,13 +447,8 @@ static void *send_thread(void *context)
 
 static void init_conds(struct pd_alarm_sender *sender)
 {
-    pthread_condattr_t attr;
-
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&sender->came, &attr);
-    pthread_cond_init(&sender->waits, &attr);
-    pthread_condattr_destroy(&attr);
+    pd_wait_init(&sender->came);
+    pd_wait_init(&sender->waits);
     pthread_mutex_init(&sender->lock, NULL);
 }
 
@@ -513,7 +499,7 @@ static void end_sender(struct pd_alarm_sender *sender)
 
     pthread_mutex_lock(&sender->lock);
     while (!sender->over && pd_clock_monotonic_ns() < until_ns) {
-        wait_until(&sender->waits, &sender->lock, until_ns);
+        pd_wait_until(&sender->waits, &sender->lock, until_ns);
     }
     pthread_mutex_unlock(&sender->lock);
     atomic_store_explicit(&sender->cancelled, true, memory_order_relaxed);

@@ -11,6 +11,7 @@
 #include "agent/installed/list.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/wait.h"
 
 #define MODULE "installed"
 
@@ -318,15 +319,11 @@ void pd_installed_alarmed(struct pd_installed *installed, const struct pd_flow_i
 static int init(struct pd_installed *installed, const char *file, struct pd_model *model,
                 struct pd_error *error)
 {
-    pthread_condattr_t attr;
     int err;
 
     pthread_mutex_init(&installed->change, NULL);
     pthread_mutex_init(&installed->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&installed->ready, &attr);
-    pthread_condattr_destroy(&attr);
+    pd_wait_init(&installed->ready);
     installed->model = pd_agent_model_hold(model);
     installed->next_id = PD_INSTALLATION_OWN_IDS;
     err = pd_agent_feed_init(&installed->feed);

@@ -9,6 +9,7 @@
 #include "agent/installed/list.h"
 #include "base/clock.h"
 #include "base/grow.h"
+#include "base/wait.h"
 #include "http/text.h"
 
 #define SLEEP_NS (3600 * PD_NS_PER_S) /* when nothing is due */
@@ -404,9 +405,8 @@ void *pd_installed_run(void *context)
             serve(worker, query);
         } else {
             uint64_t next_ns = next_due_ns(installed, now_ns);
-            struct timespec next = {(time_t)(next_ns / PD_NS_PER_S), (long)(next_ns % PD_NS_PER_S)};
 
-            pthread_cond_timedwait(&installed->ready, &installed->lock, &next);
+            pd_wait_until(&installed->ready, &installed->lock, next_ns);
         }
     }
     pthread_mutex_unlock(&installed->lock);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent/agent.h"
 #include "agent/model.h"
@@ -15,6 +14,7 @@
 #include "agent/settings.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/wait.h"
 
 #define MODULE       "probes"
 #define TICK_NS      (5 * PD_NS_PER_MS) /* of the reports' thread */
@@ -88,10 +88,7 @@ const struct pd_intake_taker *pd_agent_probes_taker(void)
 /* With the lock; false at the end. */
 static bool wait_until(uint64_t until_ns)
 {
-    const struct timespec until = {.tv_sec = (time_t)(until_ns / PD_NS_PER_S),
-                                   .tv_nsec = (long)(until_ns % PD_NS_PER_S)};
-
-    while (!own.stopping && !pthread_cond_timedwait(&own.changed, &own.lock, &until)) {
+    while (!own.stopping && pd_wait_until(&own.changed, &own.lock, until_ns)) {
         continue;
     }
     return !own.stopping;
@@ -252,16 +249,12 @@ static int open_probes(void *daemon, const void *options, struct pd_error *error
 {
     struct pd_agent *agent = daemon;
     const char *interface = interface_of(agent->settings);
-    pthread_condattr_t attr;
 
     (void)options;
     own.agent = agent;
     own.controller = agent->settings->controller;
     own.socket.fd = -1;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&own.changed, &attr);
-    pthread_condattr_destroy(&attr);
+    pd_wait_init(&own.changed);
     if (!interface || !agent->host_id || !agent->fanout) {
         return 0;
     }

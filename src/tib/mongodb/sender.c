@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/wait.h"
 #include "tib/mongodb/store.h"
 
 #define MODULE          "mongodb"
@@ -32,12 +33,7 @@ struct sending {
 
 static void wait_ms(struct pd_mongo_store *store, uint64_t ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    uint64_t ns = (uint64_t)until.tv_nsec + ms * PD_NS_PER_MS;
-    until.tv_sec += (time_t)(ns / PD_NS_PER_S);
-    until.tv_nsec = (long)(ns % PD_NS_PER_S);
-    pthread_cond_timedwait(&store->changed, &store->lock, &until);
+    pd_wait_until(&store->changed, &store->lock, pd_clock_monotonic_ns() + ms * PD_NS_PER_MS);
 }
 
 /* ---- one bulk ---- */

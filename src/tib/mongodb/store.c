@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/wait.h"
+
 #define COMMIT_RECORDS      20000u /* the buffer commits by itself */
 #define DEFAULT_SPOOL       "/var/lib/pathdump/spool"
 #define DEFAULT_SPOOL_BYTES (UINT64_C(1) << 30)
@@ -26,17 +28,13 @@ static void store_free(struct pd_mongo_store *store)
 static struct pd_mongo_store *store_new(enum pd_tib_mode mode)
 {
     struct pd_mongo_store *store = calloc(1, sizeof *store);
-    pthread_condattr_t monotonic;
     if (!store) {
         return NULL;
     }
     store->head.ops = &pd_mongodb_ops;
     store->mode = mode;
     pthread_mutex_init(&store->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&store->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pd_wait_init(&store->changed);
     return store;
 }
 
