@@ -1,31 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fabric p4: compiled programs on pathdump-switch forward real TCP, tag, punt and fail, and
 agents tell the paths of it to the packet."""
-import os
 import subprocess
 import sys
-import tempfile
 import time
-import unittest
 
 import scenario                                 # makes the modules of the bed importable
-import traffic
-from agent import Agent, by_flow
+from agent import by_flow
 from commands import wait_for
-from scenario import probe, serve_all, true_paths, unreachable
-from wire import UDP, Account
+from scenario import probe, true_paths, unreachable
+from switches import PROBES, RECEIVER, SENDER, UNKNOWN_TAG, SwitchesTest
+import capture                                  # found by the line above
 
-sys.path.append(os.path.join(scenario.HERE, "..", "..", "shared"))
-import capture                                  # noqa: E402
-
-SENDER, RECEIVER, FLOWS, PROBES = 21, 25, 32, 64
-UNKNOWN_TAG = 4000
-SHOOT = """
-import socket, sys
-sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(int(sys.argv[3]))]
-for sock in sockets:
-    sock.sendto(bytes(40), (sys.argv[1], int(sys.argv[2])))
-"""
 SEND_RAW = """
 import socket, sys
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
@@ -35,43 +21,8 @@ for frame in sys.argv[1:]:
 """
 
 
-class P4Switches(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix="pathdump-p4.")
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.bed = scenario.bed("p4", fabric="p4", tagged={RECEIVER})
-        cls.enterClassContext(cls.bed)
-        serve_all(cls.bed)
-        cls.sender, cls.receiver = cls.bed.host(SENDER), cls.bed.host(RECEIVER)
-        cls.agent = cls.enterClassContext(Agent(cls.receiver, cls.folder.name))
-
-    def setUp(self):
-        self.addCleanup(self.bed.faults.clear)
-
-    def send(self, number=FLOWS, size=5000):
-        """TCP connections of both families to the receiver; {flow: {link: (pkts, bytes)}} as it was
-        on the wires"""
-        account = Account(self.bed)
-        for address in self.receiver.node.addrs:
-            connections = traffic.Sender(self.sender, address, number, traffic.PORT)
-            connections.send(size)
-            connections.close()
-        return {flow: links for flow, links in account.stop().items()
-                if flow[1] in self.receiver.node.addrs}
-
-    def shoot(self, number):
-        """one UDP datagram each of so many flows to the receiver, no answer awaited; {source port:
-        its links}"""
-        account = Account(self.bed)
-        self.sender.run([sys.executable, "-c", SHOOT, self.receiver.ipv4, traffic.PORT, number],
-                        check=True)
-        return {flow[2]: set(links) for flow, links in account.stop().items()
-                if flow[0] == self.sender.ipv4 and flow[4] == UDP}
-
-    def answer(self, flows):
-        return {flow: paths for flow, paths in by_flow(self.agent.query("getFlows")).items()
-                if flow in flows}
+class P4Switches(SwitchesTest):
+    name = fabric = "p4"
 
     def test_every_host_reaches_every_host(self):
         """also those without an agent, which take tags off themselves"""
@@ -83,16 +34,7 @@ class P4Switches(unittest.TestCase):
         for detour in [], [(11, 3)], []:
             for link in detour:
                 self.bed.faults.add("link-down", *link)
-            truth = true_paths(self.bed, self.send())
-            self.assertEqual(len(truth), 2 * FLOWS)
-            for address in self.receiver.node.addrs:
-                used = {path for flow, paths in truth.items() if flow[1] == address
-                        for path in paths}
-                self.assertGreater(len(used), 1)
-                self.assertLessEqual(used, set(self.bed.paths(SENDER, RECEIVER)))
-            self.assertEqual(self.answer(truth), truth)
-            self.assertEqual(any(len(path) == 7 for paths in truth.values() for path in paths),
-                             bool(detour))
+            self.tells_the_paths(bool(detour))
             self.bed.faults.clear()
 
     def test_third_push(self):
