@@ -42,7 +42,7 @@ static void isolation_done(struct isolation *isolation)
 static bool is_a_path(const struct pd_plan_graph *graph, const uint32_t *nodes, uint32_t hops)
 {
     for (uint32_t i = 0; i < hops; i++) {
-        if (pd_plan_arc_between(graph, nodes[i], nodes[i + 1], NULL) == PD_NONE) {
+        if (pd_plan_link_between(graph, nodes[i], nodes[i + 1], NULL) == PD_NONE) {
             return false;
         }
     }
@@ -65,8 +65,8 @@ static void spread(struct walk *walk, bool any)
         uint32_t node = walk->isolation->queue[at];
 
         for (uint32_t arc = graph->first[node]; arc < graph->first[node + 1]; arc++) {
-            uint32_t other = graph->arcs[arc].to;
-            uint32_t used = walk->against ? graph->arcs[arc].back : arc;
+            uint32_t other = graph->arcs[arc].to, away = graph->arcs[arc].link;
+            uint32_t used = walk->against ? pd_links_reverse(away) : away;
 
             if (walk->towards[other] == PD_NONE && (any || walk->isolation->well[used])) {
                 walk->towards[other] = node;

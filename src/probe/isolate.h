@@ -15,9 +15,9 @@
  * probes then, so each direction of the path but the first is also probed alone: from a switch that
  * has a host to it, and back to one, over directions that are well.
  *
- * `well` is by the graph's numbers of directions (plan/graph.h). Where no way over them leads, one
- * over others is taken: when its probes arrive, they were well. So another call finds better ways
- * when more is known. The whole path is none of the prefixes: it is probed as it is.
+ * `well` is by directed number (topology/links.h). Where no way over them leads, one over others is
+ * taken: when its probes arrive, they were well. So another call finds better ways when more is
+ * known. The whole path is none of the prefixes: it is probed as it is.
  *
  * `ret_paths` gets the prefixes by length, then the directions in order; it is
  * pd_plan_paths_done()'s to free, also after an error. 0, -ENOMEM, or -PD_E_VALUE: two neighbours

@@ -39,7 +39,7 @@ struct pd_probe_watch {
     struct planned *planned;
     struct pd_probe_way **ways; /* all there are */
     size_t ways_len, ways_room;
-    bool *well;                    /* of each direction of the graph */
+    bool *well;                    /* by directed link */
     bool *able;                    /* of each host: it sends and collects */
     bool *begins_well, *ends_well; /* of each host: with probes that are well */
     bool anew;
@@ -192,7 +192,7 @@ static int lay_ways(struct pd_probe_watch *watch)
     int err = 0;
 
     watch->planned = calloc((size_t)len + 1, sizeof *watch->planned);
-    watch->well = calloc((size_t)watch->graph.arcs_len + 1, sizeof *watch->well);
+    watch->well = calloc((size_t)watch->graph.links_len + 1, sizeof *watch->well);
     watch->begins_well = calloc((size_t)hosts + 1, sizeof(bool));
     watch->ends_well = calloc((size_t)hosts + 1, sizeof(bool));
     if (!watch->planned || !watch->well || !watch->begins_well || !watch->ends_well) {
@@ -300,13 +300,7 @@ static bool is_suspected(const struct pd_probe_watch *watch, const struct planne
 static void set_well(struct pd_probe_watch *watch, const struct pd_probe_way *way, bool well)
 {
     for (uint32_t i = 1; i + 2 < way->nodes_len; i++) {
-        uint32_t from = pd_topology_switch(watch->topology, way->nodes[i]);
-        uint32_t to = pd_topology_switch(watch->topology, way->nodes[i + 1]);
-        uint32_t arc = pd_plan_arc_between(&watch->graph, from, to, NULL);
-
-        if (arc != PD_NONE) {
-            watch->well[arc] |= well;
-        }
+        watch->well[way->links[i]] |= well;
     }
     watch->begins_well[pd_topology_host(watch->topology, way->nodes[0])] |= well;
     watch->ends_well[pd_topology_host(watch->topology, way->nodes[way->nodes_len - 1])] |= well;
@@ -315,7 +309,7 @@ static void set_well(struct pd_probe_watch *watch, const struct pd_probe_way *wa
 /* What all of the newest few probes on some way have crossed. */
 static void find_well(struct pd_probe_watch *watch)
 {
-    memset(watch->well, 0, watch->graph.arcs_len);
+    memset(watch->well, 0, watch->graph.links_len);
     memset(watch->begins_well, 0, watch->topology->hosts_len);
     memset(watch->ends_well, 0, watch->topology->hosts_len);
     for (uint32_t i = 0; i < watch->plan.paths.len; i++) {

@@ -48,7 +48,7 @@ int pd_plan_distances(const struct pd_plan_graph *graph, uint32_t **ret_hops, ui
                 hops[arc.to] = hops[from] + 1;
                 queue[tail++] = arc.to;
                 if (next) {
-                    next[arc.to] = arc.back;
+                    next[arc.to] = from;
                 }
             }
         }
@@ -80,7 +80,7 @@ static int go_home(struct detour *d)
     int err = 0;
     uint32_t at = d->made[d->made_len - 1];
     while (!err && !d->graph->hosts[at]) {
-        uint32_t to = d->graph->arcs[d->next[at]].to;
+        uint32_t to = d->next[at];
         err = pd_plan_list(&d->plan->repeated, &d->plan->repeated_len, at, to);
         d->made[d->made_len++] = at = to;
     }
@@ -95,7 +95,7 @@ static int come_from_home(struct detour *d, uint32_t node)
     d->made_len = hops + 1;
     d->made[hops] = node;
     while (!err && hops) {
-        uint32_t from = d->graph->arcs[d->next[at]].to;
+        uint32_t from = d->next[at];
         err = pd_plan_list(&d->plan->repeated, &d->plan->repeated_len, from, at);
         d->made[--hops] = at = from;
     }

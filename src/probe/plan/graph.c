@@ -32,21 +32,19 @@ static void count_arcs(struct pd_plan_graph *graph, const struct pd_plan_cable *
     graph->first[graph->nodes_len] = graph->arcs_len = arcs;
 }
 
-/* Switches come in ascending order, and so do a switch's neighbours: what arrives at a switch meets
- * its numbers in order, too. `at` begins as a copy of `first`. */
-static void fill_arcs(struct pd_plan_graph *graph, uint32_t *at,
-                      const struct pd_plan_cable *without, uint32_t without_len)
+static void fill_arcs(struct pd_plan_graph *graph, const struct pd_plan_cable *without,
+                      uint32_t without_len)
 {
     uint32_t arc = 0;
     for (uint32_t s = 0; s < graph->nodes_len; s++) {
         const struct pd_switch *sw = &graph->topology->switches[s];
         for (uint32_t i = 0; i < sw->switch_neighbours; i++) {
-            uint32_t to = sw->neighbours[i].node;
+            const uint32_t to = sw->neighbours[i].node, link = sw->neighbours[i].link;
             if (without_len && is_without(without, without_len, s, to)) {
                 continue;
             }
             for (uint32_t n = 0; n < sw->neighbours[i].parallel; n++) {
-                graph->arcs[arc++] = (struct pd_plan_arc){.to = to, .back = at[to]++};
+                graph->arcs[arc++] = (struct pd_plan_arc){.to = to, .link = link + 2 * n};
             }
         }
     }
@@ -80,28 +78,27 @@ static void find_parts(struct pd_plan_graph *graph, uint32_t *queue)
 int pd_plan_graph_init(struct pd_plan_graph *graph, const struct pd_topology *topology,
                        const struct pd_plan_cable *without, uint32_t without_len)
 {
-    uint32_t *scratch;
-    *graph = (struct pd_plan_graph){.topology = topology, .nodes_len = topology->switches_len};
+    uint32_t *queue;
+    *graph = (struct pd_plan_graph){.topology = topology,
+                                    .nodes_len = topology->switches_len,
+                                    .links_len = 2 * topology->fabric_links_len};
     graph->first = malloc((graph->nodes_len + 1) * sizeof *graph->first);
     graph->parts = malloc((graph->nodes_len + 1) * sizeof *graph->parts);
     graph->hosts = calloc(graph->nodes_len + 1, sizeof *graph->hosts);
-    scratch = malloc((graph->nodes_len + 1) * sizeof *scratch);
-    if (!graph->first || !graph->parts || !graph->hosts || !scratch) {
-        free(scratch);
+    queue = malloc((graph->nodes_len + 1) * sizeof *queue);
+    if (!graph->first || !graph->parts || !graph->hosts || !queue) {
+        free(queue);
         return -ENOMEM;
     }
     count_arcs(graph, without, without_len);
     graph->arcs = malloc((graph->arcs_len + 1) * sizeof *graph->arcs);
     if (!graph->arcs) {
-        free(scratch);
+        free(queue);
         return -ENOMEM;
     }
-    for (uint32_t s = 0; s < graph->nodes_len; s++) {
-        scratch[s] = graph->first[s];
-    }
-    fill_arcs(graph, scratch, without, without_len);
-    find_parts(graph, scratch);
-    free(scratch);
+    fill_arcs(graph, without, without_len);
+    find_parts(graph, queue);
+    free(queue);
     return 0;
 }
 
@@ -113,8 +110,8 @@ void pd_plan_graph_done(struct pd_plan_graph *graph)
     free(graph->parts);
 }
 
-uint32_t pd_plan_arc_between(const struct pd_plan_graph *graph, uint32_t from, uint32_t to,
-                             const bool *used)
+uint32_t pd_plan_link_between(const struct pd_plan_graph *graph, uint32_t from, uint32_t to,
+                              const bool *used)
 {
     uint32_t low = graph->first[from], high = graph->first[from + 1];
     while (low < high) {
@@ -126,8 +123,8 @@ uint32_t pd_plan_arc_between(const struct pd_plan_graph *graph, uint32_t from, u
         }
     }
     for (; low < graph->first[from + 1] && graph->arcs[low].to == to; low++) {
-        if (!used || !used[low]) {
-            return low;
+        if (!used || !used[graph->arcs[low].link]) {
+            return graph->arcs[low].link;
         }
     }
     return PD_NONE;

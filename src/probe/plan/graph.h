@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network as the planner sees it: switches, and numbered directions of the links between them.
- */
+/* The network as the planner sees it: for each switch the directed links that leave it. */
 #ifndef PD_PROBE_PLAN_GRAPH_H
 #define PD_PROBE_PLAN_GRAPH_H
 
-#include "topology/topology.h"
+#include "topology/links.h"
 
-/* A direction is named by its number: those that leave a switch follow each other, in ascending
- * order of the neighbour. The two directions of a link name each other by `back`. A direction that
- * arrives at a switch is known there by its `back`, which is one of the switch's own numbers; so
- * what comes in and what goes out at a switch are both numbered first[s] .. first[s + 1] - 1.
+/* A list of neighbours, without what failed. Links have the numbers of topology/links.h; nodes are
+ * the topology's indexes of switches. Those that leave node s stand at first[s] .. first[s + 1] -
+ * 1, in ascending order of the neighbour.
  *
- * Nodes are the topology's indexes of switches. Immutable once made; the topology outlives it. */
+ * Immutable once made; the topology outlives it. */
 
 struct pd_plan_arc {
     uint32_t to;   /* node */
-    uint32_t back; /* number of the other direction */
+    uint32_t link; /* directed number */
 };
 
 struct pd_plan_graph {
     const struct pd_topology *topology;
     uint32_t nodes_len;
     uint32_t arcs_len;
-    uint32_t *first; /* of each node, and one more */
+    uint32_t links_len; /* directed numbers are below it: what is kept for each has so many */
+    uint32_t *first;    /* of each node, and one more */
     struct pd_plan_arc *arcs;
     bool *hosts;     /* nodes that have a host */
     uint32_t *parts; /* the component of each node, from 0 */
@@ -44,8 +43,9 @@ static inline uint32_t pd_plan_degree(const struct pd_plan_graph *graph, uint32_
     return graph->first[node + 1] - graph->first[node];
 }
 
-/* The direction from one node to another that `used` does not mark (may be NULL), or PD_NONE. */
-uint32_t pd_plan_arc_between(const struct pd_plan_graph *graph, uint32_t from, uint32_t to,
-                             const bool *used);
+/* The directed link from one node to another that `used` does not mark (by number; may be NULL), or
+ * PD_NONE. */
+uint32_t pd_plan_link_between(const struct pd_plan_graph *graph, uint32_t from, uint32_t to,
+                              const bool *used);
 
 #endif

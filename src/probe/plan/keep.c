@@ -72,37 +72,39 @@ static void turn(struct piece *piece)
     piece->open_end = open;
 }
 
-static uint32_t take_arc(struct keep *k, uint32_t from, uint32_t to)
+static void set_used(struct keep *k, uint32_t link, bool used)
 {
-    uint32_t arc = pd_plan_arc_between(k->graph, from, to, k->used);
-    if (arc != PD_NONE) {
-        k->used[arc] = true;
-        if (!k->directed) {
-            k->used[k->graph->arcs[arc].back] = true;
-        }
+    k->used[link] = used;
+    if (!k->directed) {
+        k->used[pd_links_reverse(link)] = used;
     }
-    return arc;
+}
+
+static uint32_t take_link(struct keep *k, uint32_t from, uint32_t to)
+{
+    uint32_t link = pd_plan_link_between(k->graph, from, to, k->used);
+    if (link != PD_NONE) {
+        set_used(k, link, true);
+    }
+    return link;
 }
 
 /* Takes the directions of a path; when one is not there (any more), those before it are given back.
  */
 static bool take_path(struct keep *k, const uint32_t *nodes, uint32_t hops)
 {
-    uint32_t i, *arcs = malloc((hops + 1) * sizeof *arcs);
-    for (i = 0; arcs && i < hops; i++) {
-        arcs[i] = take_arc(k, nodes[i], nodes[i + 1]);
-        if (arcs[i] == PD_NONE) {
+    uint32_t i, *links = malloc((hops + 1) * sizeof *links);
+    for (i = 0; links && i < hops; i++) {
+        links[i] = take_link(k, nodes[i], nodes[i + 1]);
+        if (links[i] == PD_NONE) {
             break;
         }
     }
-    bool whole = arcs && i == hops;
-    while (arcs && !whole && i-- > 0) {
-        k->used[arcs[i]] = false;
-        if (!k->directed) {
-            k->used[k->graph->arcs[arcs[i]].back] = false;
-        }
+    bool whole = links && i == hops;
+    while (links && !whole && i-- > 0) {
+        set_used(k, links[i], false);
     }
-    free(arcs);
+    free(links);
     return whole;
 }
 
@@ -137,7 +139,7 @@ static int break_path(struct keep *k, const uint32_t *nodes, uint32_t hops)
 {
     int err = 0;
     for (uint32_t i = 0, begin = 0; !err && i <= hops; i++) {
-        if (i < hops && take_arc(k, nodes[i], nodes[i + 1]) != PD_NONE) {
+        if (i < hops && take_link(k, nodes[i], nodes[i + 1]) != PD_NONE) {
             continue;
         }
         if (i > begin) {
@@ -190,14 +192,10 @@ static int add_uncovered(struct keep *k)
     for (uint32_t s = 0; !err && s < g->nodes_len && k->len <= PIECES_MAX; s++) {
         for (uint32_t a = g->first[s]; !err && a < g->first[s + 1]; a++) {
             uint32_t step[2] = {s, g->arcs[a].to};
-            if (k->used[a]) {
-                continue;
+            if (!k->used[g->arcs[a].link]) {
+                set_used(k, g->arcs[a].link, true);
+                err = take_piece(k, step, 1, true, true);
             }
-            k->used[a] = true;
-            if (!k->directed) {
-                k->used[g->arcs[a].back] = true;
-            }
-            err = take_piece(k, step, 1, true, true);
         }
     }
     return err;
@@ -488,7 +486,7 @@ int pd_plan_keep(const struct pd_plan_graph *graph, const struct pd_plan_paths *
 {
     struct keep k = {.graph = graph, .plan = plan, .directed = plan->mode == PD_PLAN_DIRECTIONS};
     k.hosted = calloc(graph->parts_len + 1, sizeof *k.hosted);
-    k.used = calloc(graph->arcs_len + 1, sizeof *k.used);
+    k.used = calloc(graph->links_len + 1, sizeof *k.used);
     int err = k.hosted && k.used ? 0 : -ENOMEM;
     for (uint32_t s = 0; !err && s < graph->nodes_len; s++) {
         k.hosted[graph->parts[s]] |= graph->hosts[s];

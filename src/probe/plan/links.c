@@ -19,7 +19,7 @@
 struct euler {
     const struct pd_plan_graph *graph;
     uint32_t *at;    /* of each node: the next direction to look at */
-    bool *used;      /* of each direction: its link is crossed */
+    bool *used;      /* by directed link: it is crossed, or its other direction */
     uint32_t *mates; /* of an odd node: the one at the other end of its extra link, or PD_NONE */
     uint32_t *stack; /* nodes of the walk that may go on */
     uint32_t *walk;  /* the circuit, last node first */
@@ -32,7 +32,7 @@ static int init(struct euler *e, const struct pd_plan_graph *graph)
     uint32_t nodes = graph->nodes_len, most = graph->arcs_len / 2 + nodes + 2;
     e->at = malloc((nodes + 1) * sizeof *e->at);
     e->mates = malloc((nodes + 1) * sizeof *e->mates);
-    e->used = calloc(graph->arcs_len + 1, sizeof *e->used);
+    e->used = calloc(graph->links_len + 1, sizeof *e->used);
     e->stack = malloc(most * sizeof *e->stack);
     e->walk = malloc(most * sizeof *e->walk);
     if (!e->at || !e->mates || !e->used || !e->stack || !e->walk) {
@@ -74,19 +74,20 @@ static void join_odd(struct euler *e, uint32_t *open)
     }
 }
 
-/* The next unused direction of a node, now used, or PD_NONE. */
+/* Where the next unused direction of a node leads, now used, or PD_NONE. */
 static uint32_t take(struct euler *e, uint32_t node)
 {
+    const struct pd_plan_arc *arcs = e->graph->arcs;
     uint32_t end = e->graph->first[node + 1];
-    while (e->at[node] < end && e->used[e->at[node]]) {
+    while (e->at[node] < end && e->used[arcs[e->at[node]].link]) {
         e->at[node]++;
     }
     if (e->at[node] == end) {
         return PD_NONE;
     }
-    uint32_t arc = e->at[node]++;
-    e->used[e->graph->arcs[arc].back] = true;
-    return arc;
+    const struct pd_plan_arc *arc = &arcs[e->at[node]++];
+    e->used[pd_links_reverse(arc->link)] = true;
+    return arc->to;
 }
 
 /* A circuit over all links, extra ones too, that begins at a node. A step over an extra link is
@@ -99,9 +100,9 @@ static void find_circuit(struct euler *e, uint32_t node)
     e->walk_len = 0;
     e->stack[depth++] = node;
     while (depth) {
-        uint32_t top = e->stack[depth - 1] & ~CUT, arc = take(e, top);
-        if (arc != PD_NONE) {
-            e->stack[depth++] = e->graph->arcs[arc].to;
+        uint32_t top = e->stack[depth - 1] & ~CUT, to = take(e, top);
+        if (to != PD_NONE) {
+            e->stack[depth++] = to;
         } else if ((mate = e->mates[top]) != PD_NONE) {
             e->mates[top] = e->mates[mate] = PD_NONE;
             e->stack[depth++] = mate | CUT;
@@ -190,8 +191,8 @@ static int search(struct euler *e, uint32_t root, struct pd_plan_paths *paths)
     int err = 0;
     e->stack[depth++] = root;
     while (!err && depth) {
-        uint32_t top = e->stack[depth - 1], arc = take(e, top);
-        if (arc == PD_NONE) {
+        uint32_t top = e->stack[depth - 1], to = take(e, top);
+        if (to == PD_NONE) {
             depth--;
             if (hops && paths) {
                 err = pd_plan_paths_add(paths, e->walk, hops);
@@ -200,7 +201,7 @@ static int search(struct euler *e, uint32_t root, struct pd_plan_paths *paths)
             continue;
         }
         e->walk[0] = hops ? e->walk[0] : top;
-        e->walk[++hops] = e->stack[depth++] = e->graph->arcs[arc].to;
+        e->walk[++hops] = e->stack[depth++] = to;
     }
     return err;
 }

@@ -60,6 +60,7 @@ static inline void network_end(struct network *net)
 {
     struct pd_neighbour *at = calloc(net->links_len * 2 + 1, sizeof *at);
     net->neighbours = at;
+    net->topology.fabric_links_len = net->topology.links_len = net->links_len;
     for (uint32_t i = 0; i < net->links_len; i++) {
         net->switches[net->links[i].a].neighbours_len++;
         net->switches[net->links[i].b].neighbours_len++;
@@ -75,6 +76,7 @@ static inline void network_end(struct network *net)
         uint32_t place = (uint32_t)(sw->neighbours - net->neighbours) + sw->switch_neighbours++;
         net->neighbours[place].node = to;
         net->neighbours[place].parallel = 1;
+        net->neighbours[place].link = i;
     }
     for (uint32_t s = 0; s < net->topology.switches_len; s++) {
         struct pd_switch *sw = &net->switches[s];

@@ -34,9 +34,9 @@ static void begin(struct scene *scene, bool well)
     network_end(&scene->net);
     assert_int_equal(pd_plan_graph_init(&scene->graph, &scene->net.topology, NULL, 0), 0);
     scene->graph.hosts[0] = scene->graph.hosts[3] = true;
-    scene->well = calloc(scene->graph.arcs_len, sizeof *scene->well);
-    for (uint32_t arc = 0; arc < scene->graph.arcs_len; arc++) {
-        scene->well[arc] = well;
+    scene->well = calloc(scene->graph.links_len, sizeof *scene->well);
+    for (uint32_t link = 0; link < scene->graph.links_len; link++) {
+        scene->well[link] = well;
     }
     scene->ways = (struct pd_plan_paths){0};
 }
@@ -51,7 +51,7 @@ static void end(struct scene *scene)
 
 static void set(struct scene *scene, uint32_t from, uint32_t to, bool well)
 {
-    scene->well[pd_plan_arc_between(&scene->graph, from, to, NULL)] = well;
+    scene->well[pd_plan_link_between(&scene->graph, from, to, NULL)] = well;
 }
 
 static void check_way(const struct scene *scene, uint32_t at, const uint32_t *nodes, uint32_t hops)
