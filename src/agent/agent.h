@@ -39,7 +39,8 @@ struct pd_agent {
     const struct pd_settings *settings; /* for `open` and `start` of parts: as it was at start */
     struct pd_model *model;             /* likewise */
     struct pd_tib *tib;
-    struct pd_digests *digests; /* NULL: there is no telemetry plan */
+    struct pd_digests *digests;       /* NULL: there is no telemetry plan */
+    struct pd_agent_samples *samples; /* NULL: no codec has samples */
     struct pd_pipeline *pipeline;
     struct pd_alarms *alarms;
     struct pd_alarm_sender *sender; /* NULL: there is no controller */

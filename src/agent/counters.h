@@ -19,6 +19,10 @@
     X(digests_lost, "digests left out: no room for their flow")                                   \
     X(values_lost, "values of hops left out: no room")                                            \
     X(values_without_path, "values of hops left out: their flow ended before its path was known") \
+    X(samples, "samples of packets taken in: many of a flow tell its path")                       \
+    X(samples_full, "samples lost: the ring to the store was full")                               \
+    X(samples_unread, "samples left out: no codec's, no rack's, or no memory")                    \
+    X(samples_replaced, "flows whose samples made room for another flow's")                       \
     X(queue_waits, "times that the intake waited for the store")                                  \
     X(snapshots, "exact snapshots taken for live queries")                                        \
     X(snapshots_late, "live queries given up: intake and store did not answer in time")           \

@@ -255,6 +255,16 @@ static int open_pipeline(void *daemon, const void *options, struct pd_error *err
         config.intake_config.tap = pd_agent_digests_tap(agent->digests, config.intake_config.tap);
         config.intake_config.no_marks = !agent->model->codecs.aside_tpid;
     }
+    err = pd_agent_samples_new(agent->model, &agent->counters, &agent->samples);
+    if (err) {
+        pd_agent_model_free(config.model);
+        return pd_fail(error, err, "%s", pd_error_text(err));
+    }
+    if (agent->samples) {
+        config.samples = agent->samples;
+        config.intake_config.tap = pd_agent_samples_tap(agent->samples, config.intake_config.tap);
+        config.intake_config.no_marks |= !agent->model->codecs.keys_len;
+    }
     err = pd_agent_pipeline_open(&config, &agent->pipeline, error);
     if (err) {
         pd_agent_model_free(config.model);
@@ -276,7 +286,10 @@ static void stop_pipeline(void *daemon)
 
 static void close_pipeline(void *daemon)
 {
-    pd_agent_pipeline_free(((struct pd_agent *)daemon)->pipeline);
+    struct pd_agent *agent = daemon;
+
+    pd_agent_pipeline_free(agent->pipeline);
+    pd_agent_samples_free(agent->samples);
 }
 
 static const struct pd_part pipeline = {.name = "pipeline",

@@ -37,8 +37,9 @@ struct pd_pipeline {
     struct pd_recorder recorder; /* the store thread's */
     struct pd_alarms *alarms;
     struct pd_agent_counters *counters;
-    struct pd_feed *feed;       /* the intake thread writes */
-    struct pd_digests *digests; /* the intake thread's; NULL: none */
+    struct pd_feed *feed;             /* the intake thread writes */
+    struct pd_digests *digests;       /* the intake thread's; NULL: none */
+    struct pd_agent_samples *samples; /* the intake thread puts, the store thread takes */
     bool use_dscp, started;
     pd_packet_mark_reader *read_mark;
     uint16_t tpid, aside_tpid; /* of link tags, where they have their own; of tags that are none */
@@ -328,10 +329,13 @@ static void *run_store(void *context)
     while (!stop) {
         size_t n = pd_agent_queue_pop(pipeline->queue, items, POP_LEN, deadline_ns);
 
+        /* those of the packets that these records counted came before them */
+        pd_agent_samples_fold(pipeline->samples, pipeline->recorder.model->resolver);
         for (size_t i = 0; i < n && !stop; i++) {
             stop = work_on(pipeline, &items[i]);
         }
         deadline_ns = pd_agent_recorder_tick(&pipeline->recorder, pd_clock_monotonic_ns());
+        deadline_ns = pd_agent_samples_due(pipeline->samples, deadline_ns);
         publish_store(pipeline);
     }
     return NULL;
@@ -484,6 +488,7 @@ int pd_agent_pipeline_open(const struct pd_pipeline_config *config,
     pipeline->counters = config->counters;
     pipeline->feed = config->feed;
     pipeline->digests = config->digests;
+    pipeline->samples = config->samples;
     pd_agent_mailbox_init(&pipeline->mailbox);
     pthread_mutex_init(&pipeline->status_lock, NULL);
     err = open_parts(pipeline, config, error);

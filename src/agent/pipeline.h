@@ -12,6 +12,7 @@
 #include "agent/digests.h"
 #include "agent/feed.h"
 #include "agent/model.h"
+#include "agent/samples.h"
 #include "agent/snapshot.h"
 #include "intake/set.h"
 #include "tib/tib.h"
@@ -39,6 +40,7 @@ struct pd_pipeline_config {
     struct pd_alarms *alarms;
     struct pd_agent_counters *counters;
     struct pd_digests *digests; /* NULL: there is no telemetry plan. It outlives the pipeline */
+    struct pd_agent_samples *samples; /* NULL: no codec has samples. It outlives the pipeline */
     struct pd_feed *feed; /* of installed queries; NULL: none. It outlives the pipeline, too */
 };
 

@@ -140,6 +140,12 @@ struct pd_codec_ops {
     /* Keys: the mark as others keep it (base/mark.h). NULL: nobody keeps it. */
     struct pd_mark (*wrap)(const struct pd_codec *codec, uint64_t mark);
 
+    /* Samples: reads what a packet carries, all but the time, off a frame that was received; false:
+     * nothing. Called for each frame of the agent's own intakes. NULL: they hear none of them. */
+    bool (*sample)(const struct pd_codec *codec, const uint8_t *frame, size_t captured,
+                   const struct pd_packet *packet, struct pd_codec_sample *ret_sample);
+    uint8_t scheme; /* where there is `sample`: the number of these marks (base/mark.h) */
+
     /* Samples: folds one more into a state of `state_bytes` bytes, zeroed before the first, and
      * says what is known by now; returns as `decode` does. */
     size_t state_bytes;

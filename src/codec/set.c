@@ -93,6 +93,26 @@ const struct pd_codec *pd_codec_set_find(const struct pd_codec_set *set, const c
     return NULL;
 }
 
+const struct pd_codec *pd_codec_set_sampled(const struct pd_codec_set *set, uint8_t scheme)
+{
+    for (uint32_t i = 0; i < set->len; i++) {
+        if (set->codecs[i]->ops->sample && set->codecs[i]->ops->scheme == scheme) {
+            return set->codecs[i];
+        }
+    }
+    return NULL;
+}
+
+bool pd_codec_set_samples(const struct pd_codec_set *set)
+{
+    for (uint32_t i = 0; i < set->len; i++) {
+        if (set->codecs[i]->ops->sample) {
+            return true;
+        }
+    }
+    return false;
+}
+
 char *pd_codec_set_names(const struct pd_codec_set *set, char *text, size_t size)
 {
     size_t at = 0;

@@ -32,6 +32,11 @@ void pd_codec_set_done(struct pd_codec_set *set); /* a zeroed one is fine */
 /* Names of all, with commas between them. Returns `text`. */
 char *pd_codec_set_names(const struct pd_codec_set *set, char *text, size_t size);
 
+/* The one whose samples have this number; NULL: none. */
+const struct pd_codec *pd_codec_set_sampled(const struct pd_codec_set *set, uint8_t scheme);
+/* Whether some codec's samples are read off frames. */
+bool pd_codec_set_samples(const struct pd_codec_set *set);
+
 /* The codec that commands about one codec mean: the named one, or with NULL the first key; NULL
  * when there is none. */
 const struct pd_codec *pd_codec_set_find(const struct pd_codec_set *set, const char *name);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "resolve/folds.h"
 
 /* Open addressing with a bounded window: an answer lies in one of the WINDOW slots from its hash
  * on, a slot is one cache line with key and path together, so that a hit mostly costs one line. A
@@ -52,6 +53,7 @@ struct pd_resolver {
     struct pd_path path; /* of the last answer */
     struct pd_path fit;  /* the first that fits, where several racks are tried */
     struct pd_path none; /* empty */
+    struct pd_resolve_folds *folds; /* of samples; NULL: none came */
 };
 
 /* The first cache line that begins in `memory` or behind it. */
@@ -113,6 +115,7 @@ void pd_resolver_free(struct pd_resolver *resolver)
     if (!resolver) {
         return;
     }
+    pd_resolve_folds_free(resolver->folds);
     free(resolver->memory);
     free(resolver);
 }
@@ -288,6 +291,37 @@ static void fail_claim(struct pd_resolver *resolver, int result, uint64_t mark,
     resolver->counters.unknown_hosts += result == -PD_E_UNKNOWN_HOST;
 }
 
+/* ---- samples */
+
+int pd_resolver_sample(struct pd_resolver *resolver, const struct pd_sample *sample)
+{
+    if (!resolver->folds &&
+        pd_resolve_folds_new(resolver->codecs, PD_RESOLVER_FOLDS, &resolver->folds)) {
+        return -ENOMEM;
+    }
+    return pd_resolve_folds_add(resolver->folds, sample);
+}
+
+/* What samples tell where keys told nothing. The claim is untouched unless they tell something. */
+static int claim_of_samples(struct pd_resolver *resolver, const struct pd_flow_id *flow, int result,
+                            struct pd_claim *claim)
+{
+    struct pd_decoding found;
+    int err = pd_resolve_folds_decide(resolver->folds, flow, &found);
+    if (err) {
+        return err == -PD_E_NOT_FOUND ? result : err;
+    }
+    if (found.state == PD_DECODING_EXACT || found.state == PD_DECODING_PARTIAL) {
+        set_path(&resolver->path, resolver->codecs->topology, &found.walk);
+        claim->path = &resolver->path;
+        claim->state = found.state == PD_DECODING_EXACT ? PD_CLAIM_EXACT : PD_CLAIM_PARTIAL;
+        return 0;
+    }
+    claim->state = found.state == PD_DECODING_UNDECIDED ? PD_CLAIM_UNDECIDED : PD_CLAIM_AMBIGUOUS;
+    claim->candidates = found.candidates;
+    return claim->state == PD_CLAIM_UNDECIDED ? -PD_E_UNSUPPORTED : -PD_E_AMBIGUOUS;
+}
+
 int pd_resolver_claim(struct pd_resolver *resolver, const struct pd_flow_id *flow, uint64_t mark,
                       struct pd_claim *ret_claim)
 {
@@ -298,7 +332,11 @@ int pd_resolver_claim(struct pd_resolver *resolver, const struct pd_flow_id *flo
         ret_claim->state = PD_CLAIM_PARTIAL;
         return 0;
     }
-    if (result) {
+    ret_claim->path = result ? &resolver->none : &resolver->path;
+    if (result && resolver->folds && result != -PD_E_UNKNOWN_HOST) {
+        result = claim_of_samples(resolver, flow, result, ret_claim);
+    }
+    if (result && ret_claim->state == PD_CLAIM_EXACT) {
         fail_claim(resolver, result, mark, ret_claim);
     }
     return result;

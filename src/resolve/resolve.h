@@ -6,6 +6,7 @@
 #include "base/claim.h"
 #include "base/flow_id.h"
 #include "codec/set.h"
+#include "trajectory/samples.h"
 
 /* The one place where marks become claims, for records, watches, packet logs and snapshots. In
  * front of the codecs stands a cache (paper, section 3.2): most packets of a data centre carry few
@@ -31,6 +32,11 @@ void pd_resolver_free(struct pd_resolver *resolver); /* NULL is fine */
  * address of no rack; -PD_E_UNSUPPORTED: nobody writes marks here. All are cached as well. */
 int pd_resolver_claim(struct pd_resolver *resolver, const struct pd_flow_id *flow, uint64_t mark,
                       struct pd_claim *ret_claim);
+
+/* Takes a sample in: where no key tells the way, many samples of a flow do, and a claim says
+ * *undecided* until they do. Flows are kept in a table of `PD_RESOLVER_FOLDS` (folds.h), made with
+ * the first sample. As pd_resolve_folds_add, or -ENOMEM. */
+int pd_resolver_sample(struct pd_resolver *resolver, const struct pd_sample *sample);
 
 struct pd_resolver_counters {
     uint64_t hits;

@@ -13,6 +13,7 @@ SOURCE = os.environ["PD_SOURCE"]
 BUILD = os.environ["PD_BUILD"]
 os.environ["PD_BIN"] = os.path.join(BUILD, "bin")
 sys.path.insert(0, os.path.join(SOURCE, "tests", "shared"))
+from capture import frame, write_pcap  # noqa: E402
 from programs import Controller, Daemon, pathdump, program  # noqa: E402
 
 PROGRAMS = "pathdump", "pathdumpd", "pathdump-controller", "pathdump-program"
@@ -150,6 +151,36 @@ class Extension(unittest.TestCase):
         self.assertEqual((found["trials"], found["undecided"], found["wrong"]), (1000, 0, 0))
         # paths of 2 or 4 hops, each told by one packet in twelve: 18 and 25 packets in the mean
         self.assertTrue(17 < found["decided"]["mean"] < 26, found["decided"])
+
+    def test_samples_are_received(self):
+        """frames' samples pass the ring and tell their flows' paths, as records are stored"""
+        topology = json.loads(pathdump("topology", "fat-tree", "--k", 4))
+        topology["codec"] = "toy-samples"
+        folder = os.path.join(self.folder, "received")
+        os.mkdir(folder)
+        name = os.path.join(folder, "samples.json")
+        self.write(name, json.dumps(topology))
+        # over aggs 9 and 10: the ranks of the agg at rack 1, and of rack 2 at the agg, from 1 on
+        told = {1000: [(0, 2, 1), (1, 2, 2)], 1001: [(0, 2, 2), (1, 2, 2)], 1002: [(1, 2, 2)],
+                1003: [(0, 2, 1), (0, 2, 2), (1, 2, 2)], 1004: []}
+        payloads = [(port, b"toy" + bytes(sample))
+                    for port, samples in told.items() for sample in samples] + [(1004, b"nothing")]
+        write_pcap(os.path.join(folder, "t.pcap"), [
+            (at, frame("10.1.1.2", "10.1.2.2", port, 80, payload))
+            for at, (port, payload) in enumerate(payloads)])
+        with Daemon(folder, "--host-id", "21", topology=name,
+                    intake="pcap:" + os.path.join(folder, "t.pcap")) as agent:
+            agent.wait_state("finished")
+            records = agent.get("/v1/topRecords?k=10")["top"]
+            found = {record["flow_id"]["src_port"]: (record.get("path"), record.get("state"))
+                     for record in records}
+            status = agent.status()
+        self.assertEqual(found, {1000: ([1, 9, 2], None), 1001: ([1, 10, 2], None),
+                                 1002: ([], "undecided"), 1003: ([], "infeasible"),
+                                 1004: ([], "infeasible")})
+        counters = status["agent"]
+        self.assertEqual((counters["samples"], counters["samples_full"],
+                          counters["samples_unread"]), (8, 0, 0))
 
 
 if __name__ == "__main__":

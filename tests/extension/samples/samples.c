@@ -7,8 +7,11 @@
 
 #include "codec/codec.h"
 
-#define HOPS_MAX 12u
-#define RANK_MAX 254u
+#define HOPS_MAX  12u
+#define RANK_MAX  254u
+#define UDP       17
+#define UDP_BYTES 8u
+#define SCHEME    250 /* of a toy's marks, which no file keeps */
 
 extern const struct pd_codec_ops toy_samples;
 
@@ -61,6 +64,21 @@ static void toy_take(const struct pd_codec *codec, uint32_t from, uint32_t rank,
     if (packet->hops == writer_of(packet->packet_id) + 1) {
         packet->mark = rank + 1;
     }
+}
+
+/* Behind UDP: "toy", then packet ID, hops and mark, a byte each. */
+static bool toy_sample(const struct pd_codec *codec, const uint8_t *frame, size_t captured,
+                       const struct pd_packet *packet, struct pd_codec_sample *ret_sample)
+{
+    const size_t at = packet->transport_offset + UDP_BYTES;
+
+    (void)codec;
+    if (packet->flow.protocol != UDP || captured < at + 6 || memcmp(frame + at, "toy", 3) != 0) {
+        return false;
+    }
+    *ret_sample = (struct pd_codec_sample){
+        .packet_id = frame[at + 3], .hops = frame[at + 4], .mark = frame[at + 5]};
+    return true;
 }
 
 static void toy_fold(const struct pd_codec *codec, uint32_t src_tor, uint32_t dst_tor,
@@ -116,6 +134,8 @@ const struct pd_codec_ops toy_samples = {
     .new = toy_new,
     .free = toy_free,
     .take = toy_take,
+    .sample = toy_sample,
+    .scheme = SCHEME,
     .state_bytes = sizeof(struct seen),
     .fold = toy_fold,
     .decide = toy_decide,
