@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "controller/controller.h"
 #include "fleet/fanout.h"
 
@@ -36,29 +37,13 @@ struct round {
     size_t len, size;
 };
 
-static bool make_room(struct round *round)
-{
-    size_t size = round->size ? 2 * round->size : 16;
-    struct silent *grown;
-
-    if (round->len < round->size) {
-        return true;
-    }
-    grown = reallocarray(round->silent, size, sizeof *grown);
-    if (!grown) {
-        return false;
-    }
-    round->silent = grown;
-    round->size = size;
-    return true;
-}
-
 static bool next(void *context, struct pd_fanout_peer *ret_peer)
 {
     struct round *round = context;
     char *url = NULL;
-    uint32_t id =
-        make_room(round) ? pd_controller_hosts_next_silent(round->hosts, round->last, &url) : 0;
+    uint32_t id = !PD_GROW(round->silent, round->size, round->len + 1)
+                      ? pd_controller_hosts_next_silent(round->hosts, round->last, &url)
+                      : 0;
 
     if (!id) {
         return false;

@@ -7,19 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 /* Makes room for `more` elements behind the first `len`. */
 static int grow(void **array, size_t *room, size_t len, size_t more, size_t element_bytes)
 {
     if (len + more <= *room) {
         return 0;
     }
-    size_t wanted = len + more > 2 * *room ? len + more : 2 * *room;
-    void *larger = reallocarray(*array, wanted, element_bytes);
+    void *larger = pd_grow(*array, room, len + more, element_bytes, SIZE_MAX);
     if (!larger) {
         return -ENOMEM;
     }
     *array = larger;
-    *room = wanted;
     return 0;
 }
 

@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 #include "topology/reader.h"
 
 #define FILE_BYTES_MAX ((size_t)512 << 20)
+#define READ_BYTES     ((size_t)1 << 17) /* at a time, at least */
 
 const char *pd_topology_reader_safe(const char *text, char buffer[PD_READER_TEXT_BYTES])
 {
@@ -149,7 +152,7 @@ int pd_topology_parse(const char *json, size_t bytes, const char *name,
 /* Reads until the end or the limit, so that pipes work as well. */
 static int load(const char *file, char **ret_text, size_t *ret_bytes, struct pd_error *error)
 {
-    size_t bytes = 0, room = 1 << 16;
+    size_t bytes = 0, room = 0;
     char *text = NULL;
     int failed = 0;
     FILE *in = fopen(file, "re");
@@ -157,13 +160,10 @@ static int load(const char *file, char **ret_text, size_t *ret_bytes, struct pd_
         return pd_fail(error, -errno, "%s: %s", file, strerror(errno));
     }
     do {
-        room *= 2;
-        char *larger = realloc(text, room);
-        if (!larger) {
+        if (PD_GROW(text, room, bytes + READ_BYTES)) {
             failed = pd_fail(error, -ENOMEM, "%s: %s", file, strerror(ENOMEM));
             goto out;
         }
-        text = larger;
         bytes += fread(text + bytes, 1, room - bytes, in);
     } while (bytes == room && room <= FILE_BYTES_MAX);
     if (ferror(in)) {

@@ -134,6 +134,7 @@ void pd_agent_snapshot_decode(struct pd_agent_snapshot *snapshot, struct pd_reso
     /* Room for as many as records: of such a reservation only what is used is ever touched. */
     snapshot->ways = interner.ways = reallocarray(NULL, n, sizeof *snapshot->ways);
     snapshot->rows = reallocarray(NULL, n, sizeof *snapshot->rows);
+    snapshot->rows_size = n;
     interner.slots = calloc(slots, sizeof *interner.slots);
     interner.mask = slots - 1;
     if (!interner.ways || !snapshot->rows || !interner.slots) {
@@ -185,19 +186,8 @@ void pd_agent_trace_row(const struct pd_trace *trace, struct pd_agent_trace_row 
 /* Both lists have room for one more. */
 static bool grow(struct pd_agent_snapshot *snapshot)
 {
-    void *rows = reallocarray(snapshot->rows, snapshot->rows_len + 1, sizeof *snapshot->rows);
-    void *traces;
-
-    if (!rows) {
-        return false;
-    }
-    snapshot->rows = rows;
-    traces = reallocarray(snapshot->traces, snapshot->traces_len + 1, sizeof(void *));
-    if (!traces) {
-        return false;
-    }
-    snapshot->traces = traces;
-    return true;
+    return !PD_GROW(snapshot->rows, snapshot->rows_size, snapshot->rows_len + 1) &&
+           !PD_GROW(snapshot->traces, snapshot->traces_size, snapshot->traces_len + 1);
 }
 
 void pd_agent_snapshot_trace(void *context, const struct pd_trace *trace)

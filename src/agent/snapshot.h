@@ -36,9 +36,9 @@ struct pd_agent_snapshot {
     size_t extras_size;
     struct pd_way *ways; /* distinct ones of the rows */
     struct pd_tib_record *rows;
-    size_t rows_len;
+    size_t rows_len, rows_size;
     struct pd_agent_trace_row **traces; /* of further rows */
-    size_t traces_len;
+    size_t traces_len, traces_size;
     struct pd_tib_snapshot *tib;
     int error; /* what went wrong on the way; 0 */
     enum {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "cli/json.h"
 #include "cli/meters.h"
 #include "evidence/meters.h"
@@ -190,14 +191,11 @@ static int add_stray(struct counting *c, const struct pd_flow_id *flow, uint64_t
             return 0;
         }
     }
-    if (c->strays_len == c->strays_room) {
-        const size_t room = c->strays_room ? 2 * c->strays_room : 64;
-        void *grown = room > STRAYS_MAX ? NULL : reallocarray(c->strays, room, sizeof *c->strays);
-        if (!grown) {
-            return room > STRAYS_MAX ? -PD_E_FULL : -ENOMEM;
-        }
-        c->strays = grown;
-        c->strays_room = room;
+    if (c->strays_len == STRAYS_MAX) {
+        return -PD_E_FULL;
+    }
+    if (PD_GROW(c->strays, c->strays_room, c->strays_len + 1)) {
+        return -ENOMEM;
     }
     c->strays[c->strays_len++] = (struct stray){*flow, epoch, 1};
     return 0;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "cli/json.h"
 #include "cli/pint_decode.h"
 
@@ -93,7 +94,7 @@ struct row {
 
 struct rows {
     struct row *rows;
-    size_t len;
+    size_t len, room;
 };
 
 static int add_row(struct rows *rows, unsigned query, uint32_t sw, uint32_t to,
@@ -106,13 +107,11 @@ static int add_row(struct rows *rows, unsigned query, uint32_t sw, uint32_t to,
         r++;
     }
     if (r == rows->len) {
-        struct row *more = realloc(rows->rows, (rows->len + 1) * sizeof *more);
-        if (!more) {
+        if (PD_GROW(rows->rows, rows->room, rows->len + 1)) {
             return -ENOMEM;
         }
-        rows->rows = more;
-        more[r] = (struct row){.query = query, .sw = sw, .to = to};
-        if (pd_telemetry_histogram_init(&more[r].histogram, histogram->codes)) {
+        rows->rows[r] = (struct row){.query = query, .sw = sw, .to = to};
+        if (pd_telemetry_histogram_init(&rows->rows[r].histogram, histogram->codes)) {
             return -ENOMEM;
         }
         rows->len++;

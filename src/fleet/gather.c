@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 
 #define MARGIN_MIN_NS (5 * PD_NS_PER_MS)
 #define MARGIN_MAX_NS PD_NS_PER_S
@@ -140,15 +141,8 @@ static struct asked *new_asked(struct run *run, const struct pd_tree *tree)
 {
     struct asked *asked;
 
-    if (run->asked_len == run->asked_room) {
-        size_t room = run->asked_room ? 2 * run->asked_room : 64;
-        void *grown = reallocarray(run->asked, room, sizeof(void *));
-
-        if (!grown) {
-            return NULL;
-        }
-        run->asked = grown;
-        run->asked_room = room;
+    if (PD_GROW(run->asked, run->asked_room, run->asked_len + 1)) {
+        return NULL;
     }
     asked = calloc(1, sizeof *asked);
     if (asked) {

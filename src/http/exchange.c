@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "http/private.h"
 #include "http/role.h"
 
@@ -67,14 +68,11 @@ static size_t ask_wanted_bytes(const struct pd_http *http, const char *method, c
 /* Puts a piece behind what is there. False without memory. */
 static bool keep_body(struct pd_http_exchange *exchange, const char *bytes, size_t len)
 {
-    char *grown = realloc(exchange->body, exchange->body_bytes + len + 1);
-
-    if (!grown) {
+    if (PD_GROW(exchange->body, exchange->body_room, exchange->body_bytes + len + 1)) {
         return false;
     }
-    memcpy(grown + exchange->body_bytes, bytes, len);
-    grown[exchange->body_bytes + len] = '\0';
-    exchange->body = grown;
+    memcpy(exchange->body + exchange->body_bytes, bytes, len);
+    exchange->body[exchange->body_bytes + len] = '\0';
     return true;
 }
 

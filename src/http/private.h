@@ -52,6 +52,7 @@ struct pd_http_exchange {
     size_t wanted_bytes; /* most that the body may have and be kept; 0: it is read and forgotten */
     char *body;          /* NULL: none so far */
     size_t body_bytes;   /* that came */
+    size_t body_room;
     struct pd_http_principal principal;
     struct pd_problem problem; /* with a code: what it is refused with, once its body is over */
     size_t target_bytes;

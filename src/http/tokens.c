@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "http/role.h"
 
 static const char hashed[] = "sha256:";
@@ -85,17 +86,11 @@ static int parse_line(char *text, unsigned line, struct pd_token *token, struct 
 
 static int add(struct pd_tokens *tokens, const struct pd_token *token)
 {
-    struct pd_token *grown;
-
     if (tokens->len == PD_TOKENS_MAX) {
         return -PD_E_TOO_LARGE;
     }
-    if (!(tokens->len & (tokens->len - 1))) {
-        grown = realloc(tokens->items, (tokens->len ? 2 * tokens->len : 1) * sizeof *grown);
-        if (!grown) {
-            return -ENOMEM;
-        }
-        tokens->items = grown;
+    if (PD_GROW(tokens->items, tokens->room, tokens->len + 1)) {
+        return -ENOMEM;
     }
     tokens->items[tokens->len++] = *token;
     return 0;

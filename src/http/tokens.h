@@ -33,7 +33,7 @@ struct pd_token {
 
 struct pd_tokens {
     struct pd_token *items;
-    size_t len;
+    size_t len, room;
 };
 
 /* Takes `text` apart (and changes it). Errors begin with the line's number and hold nothing of what

@@ -154,7 +154,7 @@ struct work {
     const struct args *args;
     struct sum *sums;
     uint32_t *slots; /* number + 1 of a sum */
-    size_t sums_len, slots_len;
+    size_t sums_len, sums_room, slots_len;
     struct row *rows;
     size_t rows_len, rows_room;
     struct pd_distinct seen; /* flows */
@@ -189,12 +189,10 @@ static size_t find_slot(const struct work *work, const struct sum *key)
 static int grow(struct work *work)
 {
     size_t len = work->slots_len ? 2 * work->slots_len : 1024;
-    struct sum *sums = realloc(work->sums, len / 2 * sizeof *sums);
 
-    if (!sums) {
+    if (PD_GROW(work->sums, work->sums_room, len / 2)) {
         return -ENOMEM;
     }
-    work->sums = sums;
     uint32_t *slots = calloc(len, sizeof *slots);
     if (!slots) {
         return -ENOMEM;
@@ -203,7 +201,7 @@ static int grow(struct work *work)
     work->slots = slots;
     work->slots_len = len;
     for (size_t i = 0; i < work->sums_len; i++) {
-        slots[find_slot(work, &sums[i])] = (uint32_t)i + 1;
+        slots[find_slot(work, &work->sums[i])] = (uint32_t)i + 1;
     }
     return 0;
 }

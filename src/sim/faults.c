@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/path.h"
 #include "sim/sizes.h"
 #include "topology/links.h"
@@ -73,11 +74,9 @@ static int read_times(const struct reader *reader)
 static int add_link(const struct reader *reader, uint32_t link)
 {
     struct pd_sim_fault *fault = reader->fault;
-    uint32_t *grown = realloc(fault->links, (fault->links_len + 1) * sizeof *grown);
-    if (!grown) {
+    if (PD_GROW(fault->links, fault->links_room, fault->links_len + 1)) {
         return pd_fail(reader->error, -ENOMEM, "no memory");
     }
-    fault->links = grown;
     fault->links[fault->links_len++] = link;
     return 0;
 }

@@ -33,7 +33,7 @@ struct pd_sim_fault {
     enum pd_sim_fault_kind kind;
     uint32_t sw;     /* SPLIT, WEIGHTS: index of the switch */
     uint32_t *links; /* LOSS: directed numbers */
-    uint32_t links_len;
+    uint32_t links_len, links_room;
     double loss;             /* LOSS; 1: a blackhole */
     double burst_pkts;       /* LOSS: mean length of a burst; 0: packets are lost one by one */
     struct pd_prefix prefix; /* LOSS: of destinations; ip_version 0: any */

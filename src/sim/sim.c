@@ -19,7 +19,7 @@ struct run {
     struct pd_evidence_way *ways;
     struct pd_evidence_row *rows;
     struct pd_sim_sender *senders;
-    size_t ways_room, rows_room;
+    size_t ways_room, rows_room, senders_room;
 };
 
 static void run_done(struct run *run)
@@ -66,20 +66,9 @@ static int reserve(struct run *run, size_t more)
     size_t ways_len = rows_len * run->world.flows.routes_max;
 
     rows_len += more;
-    if (rows_len > run->rows_room) {
-        struct pd_evidence_row *grown = realloc(run->rows, 2 * rows_len * sizeof *grown);
-        if (!grown) {
-            return -ENOMEM;
-        }
-        run->rows = grown;
-        struct pd_sim_sender *senders = realloc(run->senders, 2 * rows_len * sizeof *senders);
-        if (!senders) {
-            return -ENOMEM;
-        }
-        run->senders = senders;
-        run->rows_room = 2 * rows_len;
-    }
-    if (PD_GROW(run->ways, run->ways_room, ways_len)) {
+    if (PD_GROW(run->rows, run->rows_room, rows_len) ||
+        PD_GROW(run->senders, run->senders_room, rows_len) ||
+        PD_GROW(run->ways, run->ways_room, ways_len)) {
         return -ENOMEM;
     }
     return 0;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/hash.h"
 
 enum { LIST_WORDS = PD_TELEMETRY_HOPS_MAX + 1, SLOTS_MIN = 1024 };
@@ -73,30 +74,6 @@ static bool grow_slots(void)
     return true;
 }
 
-static bool grow_lists(void)
-{
-    uint32_t room = table.lists_room ? table.lists_room * 2 : SLOTS_MIN;
-    uint32_t *firsts = realloc(table.firsts, bytes_of(room));
-    if (!firsts) {
-        return false;
-    }
-    table.firsts = firsts;
-    table.lists_room = room;
-    return true;
-}
-
-static bool grow_words(void)
-{
-    size_t room = table.words_room ? table.words_room * 2 : SLOTS_MIN * 8;
-    uint32_t *words = realloc(table.words, room * sizeof *words);
-    if (!words) {
-        return false;
-    }
-    table.words = words;
-    table.words_room = room;
-    return true;
-}
-
 /* Slots are at most half full. */
 static bool has_room(uint32_t words)
 {
@@ -105,8 +82,8 @@ static bool has_room(uint32_t words)
                    (size_t)table.slots_len * sizeof *table.slots;
     return bytes <= PD_HOP_LISTS_BYTES_MAX &&
            (table.lists_len * 2 < table.slots_len || grow_slots()) &&
-           (table.lists_len < table.lists_room || grow_lists()) &&
-           (table.words_len + words <= table.words_room || grow_words());
+           !PD_GROW(table.firsts, table.lists_room, table.lists_len + 1) &&
+           !PD_GROW(table.words, table.words_room, table.words_len + words);
 }
 
 static uint32_t number_of(const uint32_t *list)

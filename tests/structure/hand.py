@@ -31,6 +31,7 @@ NO_MEMORY = re.compile(r'"[^"\n]*\bout of memory\b')
 ERROR_CODE = re.compile(r"\bint (?:\w+, )*(e|code|rc|res)(?: = |;|, )")
 POSITIONAL = re.compile(r"^(?:static )?const (?:static )?struct [^\n]*\[[^\n]*\] = \{\n"
                         r"(?: *//[^\n]*\n| */\*[^\n]*\n)* +\{(?![.\n}]|0\})", re.M)
+GROWING = re.compile(r"\brealloc(?:array)?\((?!NULL)")
 TEXTS = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/', re.S)
 
 
@@ -71,6 +72,8 @@ RULES = {
     "designated": ("a table without designated initialisers", lambda text: count(POSITIONAL, text)),
     "torn": ("a member is torn in two", lambda text: count(TORN, text)),
     "kind": ("a kind is known by its name", lambda text: count(BY_NAME, text)),
+    "grow": ("an array grows by hand, not by PD_GROW",
+             lambda text: count(GROWING, without_texts(text))),
     "memory": ('the wording is "no memory"', lambda text: count(NO_MEMORY, text)),
 }
 

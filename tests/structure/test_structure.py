@@ -81,6 +81,8 @@ BAD = {
                       SPDX + "struct a {\n    const char *\n        name;\n};\n", "is torn in two"),
     "a kind by its name": ("src/base/error.c", SPDX + 'x = !strcmp(status.kind, "ovs");\n',
                            "known by its name"),
+    "an array that grows by hand": ("src/base/error.c", SPDX + "    a = realloc(a, 2 * len);\n",
+                                    "not by PD_GROW"),
     "another word for it": ("src/base/error.c", SPDX + 'fail("x: out of memory");\n',
                             'the wording is "no memory"'),
     "an exception of nobody": (LINE, "torn src/base/error.c 1\n", "is down to 0, no longer 1"),

@@ -9,6 +9,7 @@
 
 #include "apps/flow_args.h"
 #include "apps/rows.h"
+#include "base/grow.h"
 
 struct work {
     const struct pd_app_call *call;
@@ -100,16 +101,9 @@ static void add(struct work *work, const struct pd_sufferer *sufferer)
 {
     struct pd_sufferers *all = work->all;
 
-    if (all->len == all->room) {
-        size_t room = all->room ? 2 * all->room : 64;
-        void *grown = reallocarray(all->flows, room, sizeof *all->flows);
-
-        if (!grown) {
-            work->failed = true;
-            return;
-        }
-        all->flows = grown;
-        all->room = room;
+    if (PD_GROW(all->flows, all->room, all->len + 1)) {
+        work->failed = true;
+        return;
     }
     all->flows[all->len++] = *sufferer;
 }

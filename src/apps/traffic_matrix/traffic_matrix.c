@@ -9,6 +9,7 @@
 #include "apps/rows.h"
 #include "apps/sums.h"
 #include "apps/window.h"
+#include "base/grow.h"
 
 #define NAMED_LEN 3 /* pairs that the verdict names */
 
@@ -35,15 +36,8 @@ static int take(void *context, const struct pd_app_row *row, const json_t *objec
         matrix->strange++;
         return 0;
     }
-    if (matrix->len == matrix->room) {
-        size_t room = matrix->room ? 2 * matrix->room : 64;
-        struct pair *pairs = reallocarray(matrix->pairs, room, sizeof *pairs);
-
-        if (!pairs) {
-            return -ENOMEM;
-        }
-        matrix->pairs = pairs;
-        matrix->room = room;
+    if (PD_GROW(matrix->pairs, matrix->room, matrix->len + 1)) {
+        return -ENOMEM;
     }
     matrix->pairs[matrix->len++] =
         (struct pair){row->src_switch, row->dst_switch, row->bytes, row->pkts};

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/hash.h"
 #include "codec/path_bloom/rows.h"
 
@@ -26,36 +27,16 @@ struct walker {
     struct pd_walk walk;
 };
 
-/* ---- growing ---- */
-
-static int reserve(void **items, size_t *room, size_t len, size_t bytes)
-{
-    if (len < *room) {
-        return 0;
-    }
-    const size_t more = *room ? 2 * *room : 1024;
-    void *grown = reallocarray(*items, more, bytes);
-
-    if (!grown) {
-        return -ENOMEM;
-    }
-    *items = grown;
-    *room = more;
-    return 0;
-}
-
 static int add_path(struct pd_path_bloom_pairs *pairs, const struct pd_walk *walk)
 {
     const uint32_t len = walk->len - 1;
-    int err =
-        reserve((void **)&pairs->paths, &pairs->paths_room, pairs->paths_len, sizeof *pairs->paths);
+    int err = PD_GROW(pairs->paths, pairs->paths_room, pairs->paths_len + 1);
 
     if (pairs->switches_len + len > SWITCHES_MAX) {
         return -PD_E_TOO_LARGE;
     }
     if (!err) {
-        err = reserve((void **)&pairs->switches, &pairs->switches_room,
-                      pairs->switches_len + PD_PATH_MAX, sizeof *pairs->switches);
+        err = PD_GROW(pairs->switches, pairs->switches_room, pairs->switches_len + PD_PATH_MAX + 1);
     }
     if (err) {
         return err;
@@ -104,7 +85,7 @@ static int add_pair(struct pd_path_bloom_pairs *pairs, struct walker *w, uint32_
     const unsigned shortest = w->hops[src_tor];
     struct pd_path_bloom_pair pair = {
         .src_tor = src_tor, .dst_tor = w->dst_tor, .first = pairs->paths_len};
-    int err = reserve((void **)&pairs->pairs, &pairs->room, pairs->len, sizeof *pairs->pairs);
+    int err = PD_GROW(pairs->pairs, pairs->room, pairs->len + 1);
 
     if (shortest >= PD_PATH_MAX) { /* another part of the network */
         return err;

@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "base/grow.h"
+
 #define REGION_BYTES_MAX (UINT64_C(1) << 40)
 
 /* ---- mapping --------------------------------------------------------------------------------- */
@@ -141,16 +143,9 @@ static void keep(void *context, const struct pd_trajectory_record *record)
 {
     struct pd_records *records = context;
 
-    if (records->len == records->room) {
-        const size_t room = records->room ? 2 * records->room : 1024;
-        void *grown = reallocarray(records->items, room, sizeof(*records->items));
-
-        if (!grown) {
-            records->error = -ENOMEM;
-            return;
-        }
-        records->items = grown;
-        records->room = room;
+    if (PD_GROW(records->items, records->room, records->len + 1)) {
+        records->error = -ENOMEM;
+        return;
     }
     records->items[records->len++] = *record;
 }

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/grow.h"
 #include "tib/lmdb/store.h"
 
 #define FIRST_ROOM 16u
@@ -41,26 +42,13 @@ static void view_put(struct pd_lmdb_view *view)
 
 static int reserve(struct pd_lmdb_view *view, size_t first_room)
 {
-    if (view->len < view->room) {
-        return 0;
-    }
-    size_t room = view->room ? 2 * view->room : first_room;
-    void *chunks = realloc(view->chunks, room * sizeof(void *));
-    if (!chunks) {
+    const size_t need = view->room ? view->len + 1 : first_room;
+    size_t chunks = view->room, ranges = view->room, blooms = view->room;
+    if (PD_GROW(view->chunks, chunks, need) || PD_GROW(view->ranges, ranges, need) ||
+        PD_GROW(view->blooms, blooms, need)) {
         return -ENOMEM;
     }
-    view->chunks = chunks;
-    void *ranges = realloc(view->ranges, room * sizeof *view->ranges);
-    if (!ranges) {
-        return -ENOMEM;
-    }
-    view->ranges = ranges;
-    void *blooms = realloc(view->blooms, room * sizeof *view->blooms);
-    if (!blooms) {
-        return -ENOMEM;
-    }
-    view->blooms = blooms;
-    view->room = room;
+    view->room = chunks;
     return 0;
 }
 

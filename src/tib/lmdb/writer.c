@@ -7,9 +7,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/grow.h"
 #include "tib/lmdb/store.h"
-
-#define FIRST_ROOM 256u
 
 /* What is in the tail when the store is opened. */
 static int tail_count(struct pd_store *store, MDB_txn *txn)
@@ -62,20 +61,7 @@ int pd_lmdb_store_writer_resume(struct pd_store *store)
 
 static int rows_reserve(struct pd_store_writer *writer)
 {
-    if (writer->len < writer->room) {
-        return 0;
-    }
-    size_t room = writer->room ? 2 * writer->room : FIRST_ROOM;
-    if (room > PD_COMMIT_ROWS) {
-        room = PD_COMMIT_ROWS;
-    }
-    struct pd_row *grown = realloc(writer->rows, room * sizeof *grown);
-    if (!grown) {
-        return -ENOMEM;
-    }
-    writer->rows = grown;
-    writer->room = room;
-    return 0;
+    return PD_GROW(writer->rows, writer->room, writer->len + 1);
 }
 
 static int append_one(struct pd_store *store, const struct pd_tib_record *record,
