@@ -154,7 +154,7 @@ static int add_one(struct pd_alarm_sums *sums, const struct pd_cli_reader *reade
 
 int pd_cli_alarm_sums_add(struct pd_alarm_sums *sums, const json_t *answer, struct pd_error *error)
 {
-    const struct pd_cli_reader reader = {"the answer's", error};
+    const struct pd_cli_reader reader = {"the answer", error};
     const json_t *rows;
     int err = pd_cli_read_array(&reader, answer, "alarms", &rows);
     for (size_t i = 0; i < json_array_size(rows) && !err; i++) {

@@ -222,7 +222,7 @@ static void alarm_cells(struct pd_rows_table *table, const struct alarm *alarm)
 
 static int print_table(const struct settings *set, const json_t *answer, struct pd_error *error)
 {
-    const struct pd_cli_reader reader = {"the answer's", error};
+    const struct pd_cli_reader reader = {"the answer", error};
     struct pd_style style = pd_cli_table_style(&set->table);
     char number[PD_TEXT_NUMBER_BYTES];
     const json_t *rows = NULL;
@@ -386,7 +386,7 @@ static void print_line(const struct follower *follower, const struct alarm *alar
 
 static int show_event(struct follower *follower, const json_t *row)
 {
-    const struct pd_cli_reader reader = {"an alarm's", follower->error};
+    const struct pd_cli_reader reader = {"an alarm", follower->error};
     const char *reason = json_string_value(json_object_get(row, "reason"));
     struct alarm alarm;
     int err = read_alarm(&reader, row, &follower->style, &alarm);

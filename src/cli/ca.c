@@ -148,7 +148,7 @@ static int issue_controller(struct issuing *run, struct pd_error *error)
 
 static int issue_host(struct issuing *run, const json_t *entry, struct pd_error *error)
 {
-    const struct pd_cli_reader reader = {"its", error};
+    const struct pd_cli_reader reader = {"the entry of a host", error};
     const char *url = json_string_value(json_object_get(entry, "url"));
     const char *name = json_string_value(json_object_get(entry, "name"));
     char file[32], id_text[16], host[PD_HTTP_URL_BYTES];

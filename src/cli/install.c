@@ -118,7 +118,7 @@ static int install_body(const struct install *set, char **ret_body, struct pd_er
 /* The ID alone on stdout, for scripts; who did not take it on stderr. */
 static int show_id(const struct install *set, const json_t *answer, struct pd_error *error)
 {
-    const struct pd_cli_reader reader = {"the answer's", error};
+    const struct pd_cli_reader reader = {"the answer", error};
     struct pd_cli_outcome outcome;
     uint64_t id;
     int err = pd_cli_read_number(&reader, answer, "id", PD_READ_MAX, &id);
@@ -204,7 +204,7 @@ static int check_id(void *settings, const struct pd_cli_words *words, struct pd_
 static int show_removed(const struct pd_cli_list_settings *set, const struct pd_cli_memory *text,
                         struct pd_error *error)
 {
-    const struct pd_cli_reader reader = {"the answer's", error};
+    const struct pd_cli_reader reader = {"the answer", error};
     struct pd_cli_outcome outcome = {.complete = true};
     json_t *answer = NULL;
     int err = text->len ? pd_cli_memory_json(text, &answer, error) : 0;

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "query/way.h"
+#include "json/cursor.h"
 
 int pd_cli_json_print(json_t *document, struct pd_error *error)
 {
@@ -17,27 +18,29 @@ int pd_cli_json_print(json_t *document, struct pd_error *error)
     return err;
 }
 
-int pd_cli_read_bad(const struct pd_cli_reader *reader, const char *key, const char *expected)
+static struct pd_json_cursor members_of(const struct pd_cli_reader *reader, const json_t *object,
+                                        const char *place)
 {
-    return pd_fail(reader->error, -PD_E_SYNTAX, "%s \"%s\" is not %s", reader->where, key,
-                   expected);
+    return (struct pd_json_cursor){.object = object,
+                                   .file = reader->where,
+                                   .place = place,
+                                   .err = -PD_E_SYNTAX,
+                                   .error = reader->error};
 }
 
-static bool is_number(const json_t *value, uint64_t max)
+int pd_cli_read_bad(const struct pd_cli_reader *reader, const char *key, const char *expected)
 {
-    return json_is_integer(value) && json_integer_value(value) >= 0 &&
-           (uint64_t)json_integer_value(value) <= max;
+    const struct pd_json_cursor at = members_of(reader, NULL, NULL);
+
+    return pd_json_wrong(&at, key, "%s", expected);
 }
 
 int pd_cli_read_number(const struct pd_cli_reader *reader, const json_t *object, const char *key,
                        uint64_t max, uint64_t *ret_number)
 {
-    const json_t *value = json_object_get(object, key);
-    if (!is_number(value, max)) {
-        return pd_cli_read_bad(reader, key, "a number in its range");
-    }
-    *ret_number = (uint64_t)json_integer_value(value);
-    return 0;
+    const struct pd_json_cursor at = members_of(reader, object, NULL);
+
+    return pd_json_number(&at, key, 0, max, ret_number);
 }
 
 int pd_cli_read_array(const struct pd_cli_reader *reader, const json_t *object, const char *key,
@@ -54,11 +57,9 @@ int pd_cli_read_array(const struct pd_cli_reader *reader, const json_t *object, 
 int pd_cli_read_addr(const struct pd_cli_reader *reader, const json_t *object, const char *key,
                      struct pd_addr *ret_addr, uint8_t *ret_ip_version)
 {
-    const char *text = json_string_value(json_object_get(object, key));
-    if (!text || pd_addr_parse(text, ret_addr, ret_ip_version)) {
-        return pd_cli_read_bad(reader, key, "an address");
-    }
-    return 0;
+    const struct pd_json_cursor at = members_of(reader, object, NULL);
+
+    return pd_json_addr(&at, key, ret_addr, ret_ip_version);
 }
 
 int pd_cli_read_switches(const struct pd_cli_reader *reader, const json_t *array,
@@ -77,44 +78,13 @@ int pd_cli_read_path(const struct pd_cli_reader *reader, const json_t *object,
     return expected ? pd_cli_read_bad(reader, member, expected) : 0;
 }
 
-static int read_addrs(const struct pd_cli_reader *reader, const json_t *id, struct pd_flow_id *flow)
-{
-    uint8_t dst_version;
-    int err = pd_cli_read_addr(reader, id, "src_ip", &flow->src, &flow->ip_version);
-    if (!err) {
-        err = pd_cli_read_addr(reader, id, "dst_ip", &flow->dst, &dst_version);
-    }
-    if (!err && dst_version != flow->ip_version) {
-        err = pd_cli_read_bad(reader, "dst_ip", "an address of the same family as \"src_ip\"");
-    }
-    return err;
-}
-
 int pd_cli_read_flow(const struct pd_cli_reader *reader, const json_t *object,
                      struct pd_flow_id *ret_flow)
 {
-    const json_t *id = json_object_get(object, "flow_id");
-    struct pd_flow_id flow = {0};
-    uint64_t src_port, dst_port, protocol;
-    int err = json_is_object(id) ? read_addrs(reader, id, &flow)
-                                 : pd_cli_read_bad(reader, "flow_id", "an object");
-    if (!err) {
-        err = pd_cli_read_number(reader, id, "src_port", UINT16_MAX, &src_port);
-    }
-    if (!err) {
-        err = pd_cli_read_number(reader, id, "dst_port", UINT16_MAX, &dst_port);
-    }
-    if (!err) {
-        err = pd_cli_read_number(reader, id, "protocol", UINT8_MAX, &protocol);
-    }
-    if (err) {
-        return err;
-    }
-    flow.src_port = (uint16_t)src_port;
-    flow.dst_port = (uint16_t)dst_port;
-    flow.protocol = (uint8_t)protocol;
-    *ret_flow = flow;
-    return 0;
+    const struct pd_json_cursor at =
+        members_of(reader, json_object_get(object, "flow_id"), "flow_id");
+
+    return pd_json_flow(&at, ret_flow);
 }
 
 int pd_cli_read_times(const struct pd_cli_reader *reader, const json_t *object,

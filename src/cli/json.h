@@ -14,11 +14,12 @@
  * error: NULL is one, too. */
 int pd_cli_json_print(json_t *document, struct pd_error *error);
 
-/* All of the others return 0 or -PD_E_SYNTAX with the member's name in the error, behind `where`,
- * and leave their outputs as they were then. Members that nobody asks for are left alone. Thread
- * safety: works on the caller's memory. */
+/* All of the others are what a cursor (json/cursor.h) reads for the CLI: they return 0 or
+ * -PD_E_SYNTAX with the member's name in the error, behind `where`, and leave their outputs as they
+ * were then. Members that nobody asks for are left alone. Thread safety: works on the caller's
+ * memory. */
 struct pd_cli_reader {
-    const char *where; /* "the answer's", "line 7:" */
+    const char *where; /* "the answer", "line 7" */
     struct pd_error *error;
 };
 

@@ -109,7 +109,7 @@ static int choose_sort(const char *sort, struct metrics *metrics, struct pd_erro
 
 static int read_metrics(const struct settings *set, struct metrics *metrics, struct pd_error *error)
 {
-    const struct pd_cli_reader reader = {"the list of metrics'", error};
+    const struct pd_cli_reader reader = {"the list of metrics", error};
     json_t *answer;
     const json_t *list, *item;
     size_t i;
@@ -254,7 +254,7 @@ static int fill(struct pd_rows_table *table, const json_t *rows, const struct me
 static int print(const struct settings *set, const json_t *answer, const struct metrics *metrics,
                  struct pd_error *error)
 {
-    const struct pd_cli_reader reader = {"the answer's", error};
+    const struct pd_cli_reader reader = {"the answer", error};
     struct pd_style style = pd_cli_table_style(&set->table);
     struct pd_rows_column columns[METRICS_MAX + 1] = {{.title = "LINK", .csv = "link"}};
     struct pd_rows_table *table;
@@ -332,7 +332,7 @@ static int ask(const struct settings *set, struct pd_cli_memory *text, json_t **
 /* Below the table whoever is missing; exit status 3 then. */
 static int tell_outcome(const json_t *answer, const struct settings *set, struct pd_error *error)
 {
-    const struct pd_cli_reader reader = {"the answer's", error};
+    const struct pd_cli_reader reader = {"the answer", error};
     struct pd_cli_outcome outcome;
     int err = pd_cli_outcome_read(&reader, answer, false, &outcome);
 

@@ -150,7 +150,7 @@ static bool is_right(enum pd_cli_kind kind)
 int pd_cli_list(const struct pd_cli_listing *listing, const json_t *answer,
                 const struct pd_style *style, FILE *out, struct pd_error *error)
 {
-    const struct pd_cli_reader reader = {"the answer's", error};
+    const struct pd_cli_reader reader = {"the answer", error};
     struct pd_rows_column columns[FIELDS_MAX];
     const json_t *rows = NULL;
     char number[PD_TEXT_NUMBER_BYTES];

@@ -105,8 +105,8 @@ static int check_members(const struct pd_cli_reader *reader, const json_t *objec
     json_object_foreach((json_t *)(uintptr_t)object, key, value)
     {
         if (!is_one_of(allowed, key) && !(also && also(key))) {
-            return pd_fail(reader->error, -PD_E_SYNTAX,
-                           "%s \"%.40s\" is no member that belongs there", reader->where, key);
+            return pd_fail(reader->error, -PD_E_SYNTAX, "%s: %.40s: no member that belongs there",
+                           reader->where, key);
         }
     }
     return 0;
@@ -227,12 +227,12 @@ static int read_record(const struct pd_cli_reader *reader, const json_t *object,
 static int read_line(struct ndjson *ndjson, const char *line, size_t len)
 {
     char place[32];
-    snprintf(place, sizeof place, "line %" PRIu64 ":", ndjson->line);
+    snprintf(place, sizeof place, "line %" PRIu64, ndjson->line);
     const struct pd_cli_reader reader = {place, ndjson->error};
     json_error_t where;
     json_t *object = json_loadb(line, len, JSON_REJECT_DUPLICATES, &where);
     if (!object) {
-        return pd_fail(ndjson->error, -PD_E_SYNTAX, "%s not JSON: byte %d: %s", place,
+        return pd_fail(ndjson->error, -PD_E_SYNTAX, "%s: not JSON: byte %d: %s", place,
                        where.position, where.text);
     }
     struct pd_tib_record record = {0};
@@ -241,7 +241,7 @@ static int read_line(struct ndjson *ndjson, const char *line, size_t len)
     uint8_t **extra = &ndjson->extras[ndjson->batch_len];
     int err = json_is_object(object)
                   ? read_record(&reader, object, &record, path, claim, extra)
-                  : pd_fail(ndjson->error, -PD_E_SYNTAX, "%s not an object", place);
+                  : pd_fail(ndjson->error, -PD_E_SYNTAX, "%s: not an object", place);
     json_decref(object);
     if (err) {
         return err;

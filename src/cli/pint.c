@@ -175,7 +175,7 @@ static int encode_item(const struct pd_cli_reader *reader, const struct pd_pint_
         pd_packet_parse(item->frame, item->bytes, item->bytes, &packet);
 
     if (verdict != PD_PACKET_OK) {
-        return pd_fail(reader->error, -PD_E_VALUE, "%s frame: %s", reader->where,
+        return pd_fail(reader->error, -PD_E_VALUE, "%s: frame: %s", reader->where,
                        pd_packet_verdict_text(verdict));
     }
     int err = pd_pint_encode(plan, item->frame, item->bytes, &packet, item->path, item->len,
@@ -194,7 +194,7 @@ static int encode_line(const struct pd_cli_pint *pint, const char *text, size_t 
     json_t *line = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &words);
 
     if (!line) {
-        return pd_fail(reader->error, -PD_E_SYNTAX, "%s %s", reader->where, words.text);
+        return pd_fail(reader->error, -PD_E_SYNTAX, "%s: %s", reader->where, words.text);
     }
     int err = read_frame(reader, line, item);
     if (!err) {
@@ -221,9 +221,9 @@ static int encode_lines(const struct pd_cli_pint *pint, FILE *in, FILE *out, str
 
     while (!err && (bytes = getline(&text, &room, in)) > 0) {
         const struct pd_cli_reader reader = {where, error};
-        snprintf(where, sizeof where, "standard input:%llu:", ++number);
+        snprintf(where, sizeof where, "standard input:%llu", ++number);
         err = (size_t)bytes > LINE_BYTES_MAX
-                  ? pd_fail(error, -PD_E_TOO_LARGE, "%s the line is too long", where)
+                  ? pd_fail(error, -PD_E_TOO_LARGE, "%s: the line is too long", where)
                   : encode_line(pint, text, (size_t)bytes, &reader, item, out);
     }
     if (!err && ferror(in)) {

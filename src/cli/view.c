@@ -554,7 +554,7 @@ int pd_cli_view(const struct pd_question *question, const char *json, size_t len
                 const struct pd_style *style, FILE *out, struct pd_cli_outcome *ret_outcome,
                 struct pd_error *error)
 {
-    const struct view view = {style, out, {"the answer's", error}};
+    const struct view view = {style, out, {"the answer", error}};
     const struct pd_cli_memory memory = {(char *)(uintptr_t)json, len, len};
     struct pd_cli_outcome outcome = {0};
     json_t *answer = NULL;

@@ -14,13 +14,14 @@ static void name_place(const struct pd_json_cursor *at, const char *member, char
                        size_t bytes)
 {
     const char *place = at->place ? at->place : "";
+    const bool within = *place || *member;
     char line[24] = "";
 
     if (at->line) {
         snprintf(line, sizeof line, ":%" PRIu64, at->line);
     }
     snprintf(text, bytes, "%.200s%s%s%s%s%.64s", at->file ? at->file : "", line,
-             at->file ? ": " : "", place, *place && *member ? "." : "", member);
+             at->file && within ? ": " : "", place, *place && *member ? "." : "", member);
 }
 
 static int fail(const struct pd_json_cursor *at, int err, const char *member, const char *words)
@@ -149,22 +150,25 @@ static void list_words(const char *const *words, size_t len, char *text, size_t 
     }
 }
 
-int pd_json_word_or(const struct pd_json_cursor *at, const char *member, const char *const *words,
-                    size_t len, unsigned *index)
+int pd_json_word(const struct pd_json_cursor *at, const char *member, const char *const *words,
+                 size_t len, unsigned *ret_index)
 {
     const json_t *value = json_object_get(at->object, member);
     const char *text = json_string_value(value);
     char expected[WORDS_BYTES / 2];
 
-    if (!value) {
-        return 0;
-    }
     for (unsigned i = 0; text && i < len; i++) {
         if (!strcmp(text, words[i])) {
-            *index = i;
+            *ret_index = i;
             return 0;
         }
     }
     list_words(words, len, expected, sizeof expected);
     return pd_json_wrong(at, member, "%s", expected);
+}
+
+int pd_json_word_or(const struct pd_json_cursor *at, const char *member, const char *const *words,
+                    size_t len, unsigned *index)
+{
+    return json_object_get(at->object, member) ? pd_json_word(at, member, words, len, index) : 0;
 }

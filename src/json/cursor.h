@@ -57,6 +57,8 @@ int pd_json_words(const struct pd_json_cursor *at, const char *member, const cha
 int pd_json_text(const struct pd_json_cursor *at, const char *member, char *ret_text, size_t size);
 
 /* One of `len` words, by its index. */
+int pd_json_word(const struct pd_json_cursor *at, const char *member, const char *const *words,
+                 size_t len, unsigned *ret_index);
 int pd_json_word_or(const struct pd_json_cursor *at, const char *member, const char *const *words,
                     size_t len, unsigned *index);
 

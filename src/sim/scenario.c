@@ -56,16 +56,11 @@ static int read_real(const struct reader *reader, const json_t *object, const ch
 static int read_count(const struct reader *reader, const char *key, uint32_t least, uint32_t most,
                       uint32_t *value)
 {
-    const json_t *given = json_object_get(reader->root, key);
-    if (!given) {
-        return 0;
-    }
-    json_int_t count = json_integer_value(given);
-    if (!json_is_integer(given) || count < least || count > most) {
-        return FAIL(reader, "%s: expected an integer from %u to %u", key, least, most);
-    }
+    const struct pd_json_cursor cursor = at(reader, reader->root);
+    uint64_t count = *value;
+    int err = pd_json_number_or(&cursor, key, least, most, &count);
     *value = (uint32_t)count;
-    return 0;
+    return err;
 }
 
 static int read_epochs(struct reader *reader)
@@ -94,12 +89,9 @@ static int read_level(struct reader *reader)
 
 static int read_spray(struct reader *reader)
 {
-    const json_t *given = json_object_get(reader->root, "spray");
-    if (given && !json_is_boolean(given)) {
-        return FAIL(reader, "spray: expected true or false");
-    }
-    reader->scenario.spray = json_is_true(given);
-    return 0;
+    const struct pd_json_cursor cursor = at(reader, reader->root);
+
+    return pd_json_flag_or(&cursor, "spray", &reader->scenario.spray);
 }
 
 static int read_probes(struct reader *reader)

@@ -6,33 +6,35 @@
 #include <string.h>
 
 #include "agent/logs/log.h"
+#include "json/cursor.h"
 
-#define ID_MAX (UINT64_C(1) << 53)
+/* Numbers of a packet log; the filter has the other members. */
+static const char *const numbers[] = {"id", "seconds", "max_packets", "snap_bytes", NULL};
 
-struct number {
-    const char *name;
-    uint64_t *value;
-    uint64_t least, most;
-};
-
-/* -PD_E_UNKNOWN_KEY: it is none of these. */
-static int read_number(const char *name, const json_t *value, const struct number *numbers,
-                       size_t len, struct pd_error *error)
+static bool is_number(const char *name)
 {
-    for (size_t i = 0; i < len; i++) {
-        const json_int_t given = json_is_integer(value) ? json_integer_value(value) : -1;
+    size_t i = 0;
 
-        if (strcmp(name, numbers[i].name) != 0) {
-            continue;
-        }
-        if (given < 0 || (uint64_t)given < numbers[i].least || (uint64_t)given > numbers[i].most) {
-            return pd_fail(error, -PD_E_VALUE, "%s: expected a number from %" PRIu64 " to %" PRIu64,
-                           name, numbers[i].least, numbers[i].most);
-        }
-        *numbers[i].value = (uint64_t)given;
-        return 0;
+    while (numbers[i] && strcmp(numbers[i], name) != 0) {
+        i++;
     }
-    return -PD_E_UNKNOWN_KEY;
+    return numbers[i];
+}
+
+static int read_numbers(const json_t *body, struct pd_packet_request *request,
+                        struct pd_error *error)
+{
+    const struct pd_json_cursor at = {.object = body, .err = -PD_E_VALUE, .error = error};
+    int err = pd_json_number_or(&at, "id", 1, PD_JSON_NUMBER_MAX, &request->id);
+
+    err = err ? err
+              : pd_json_number_or(&at, "seconds", 1, PD_PACKET_LOG_SECONDS_MAX, &request->seconds);
+    err = err ? err
+              : pd_json_number_or(&at, "max_packets", 1, PD_PACKET_LOG_PACKETS_MAX,
+                                  &request->max_packets);
+    return err ? err
+               : pd_json_number_or(&at, "snap_bytes", PD_PACKET_LOG_SNAP_MIN,
+                                   PD_PACKET_LOG_SNAP_MAX, &request->snap_bytes);
 }
 
 /* What says which packets, as in getFlows; times are the log's own. */
@@ -68,27 +70,18 @@ int pd_log_packet_request_read(const json_t *body, struct pd_packet_request *ret
                                struct pd_error *error)
 {
     struct pd_packet_request request = {.seconds = 10, .max_packets = 1000, .snap_bytes = 256};
-    const struct number numbers[] = {
-        {"id", &request.id, 1, ID_MAX},
-        {"seconds", &request.seconds, 1, PD_PACKET_LOG_SECONDS_MAX},
-        {"max_packets", &request.max_packets, 1, PD_PACKET_LOG_PACKETS_MAX},
-        {"snap_bytes", &request.snap_bytes, PD_PACKET_LOG_SNAP_MIN, PD_PACKET_LOG_SNAP_MAX}};
     const char *name;
     json_t *value;
-    int err = 0;
+    int err = read_numbers(body, &request, error);
 
     pd_query_init(&request.query, PD_QUERY_GET_FLOWS);
     json_object_foreach((json_t *)(uintptr_t)body, name, value)
     {
-        err = read_number(name, value, numbers, sizeof numbers / sizeof numbers[0], error);
-        if (err == -PD_E_UNKNOWN_KEY) {
+        if (!err && !is_number(name)) {
             err = read_filter(name, value, &request.query, error);
         }
-        if (err) {
-            return err;
-        }
     }
-    err = pd_query_finish(&request.query, error);
+    err = err ? err : pd_query_finish(&request.query, error);
     if (!err) {
         *ret_request = request;
     }

@@ -8,6 +8,7 @@
 
 #include "codec/pint/plan.h"
 #include "telemetry/column.h"
+#include "json/cursor.h"
 
 #define FILE_BYTES_MAX (1u << 20)
 
@@ -36,47 +37,43 @@ static int bad(const struct place *place, int err, const char *key, const char *
 
 /* ---- members */
 
+static struct pd_json_cursor members_of(const struct place *place, const json_t *object)
+{
+    return (struct pd_json_cursor){.object = object,
+                                   .file = place->file,
+                                   .place = place->text,
+                                   .err = -PD_E_VALUE,
+                                   .error = place->error};
+}
+
 /* An integer; `fallback` where the key is missing, unless that is negative. */
 static int read_integer(const struct place *place, const json_t *object, const char *key,
-                        json_int_t min, json_int_t max, json_int_t fallback, json_int_t *ret_value)
+                        uint64_t min, uint64_t max, int64_t fallback, uint64_t *ret_value)
 {
-    const json_t *value = json_object_get(object, key);
+    const struct pd_json_cursor at = members_of(place, object);
 
-    if (!value && fallback >= 0) {
-        *ret_value = fallback;
-        return 0;
+    if (fallback < 0) {
+        return pd_json_number(&at, key, min, max, ret_value);
     }
-    if (!json_is_integer(value) || json_integer_value(value) < min ||
-        json_integer_value(value) > max) {
-        return bad(place, -PD_E_VALUE, key, "%s, expected an integer from %lld to %lld",
-                   value ? "wrong" : "missing", (long long)min, (long long)max);
-    }
-    *ret_value = json_integer_value(value);
-    return 0;
+    *ret_value = (uint64_t)fallback;
+    return pd_json_number_or(&at, key, min, max, ret_value);
 }
 
 /* One of a list of words. A negative fallback: the key must be there. */
 static int read_word(const struct place *place, const json_t *object, const char *key,
                      const char *const *names, int fallback, unsigned *ret_index)
 {
-    const json_t *value = json_object_get(object, key);
-    const char *text = json_string_value(value);
-    char list[160] = "";
-    size_t used = 0;
+    const struct pd_json_cursor at = members_of(place, object);
+    size_t len = 0;
 
-    if (!value && fallback >= 0) {
-        *ret_index = (unsigned)fallback;
-        return 0;
+    while (names[len]) {
+        len++;
     }
-    for (unsigned i = 0; names[i]; i++) {
-        if (text && !strcmp(text, names[i])) {
-            *ret_index = i;
-            return 0;
-        }
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
+    if (fallback < 0) {
+        return pd_json_word(&at, key, names, len, ret_index);
     }
-    return bad(place, -PD_E_VALUE, key, "%s, expected one of %s", value ? "wrong" : "missing",
-               list);
+    *ret_index = (unsigned)fallback;
+    return pd_json_word_or(&at, key, names, len, ret_index);
 }
 
 /* A list of integers into `values`; at least `least` and at most `most` of them. */
@@ -119,27 +116,11 @@ static int read_name(const struct place *place, const json_t *object,
     return 0;
 }
 
-/* Keys that nobody asked for. `known` is a list of words, each with a blank behind it. */
-static int check_keys(const struct place *place, json_t *object, const char *known)
+static int check_keys(const struct place *place, const json_t *object, const char *const *known)
 {
-    const char *key;
-    json_t *value;
+    const struct pd_json_cursor at = members_of(place, object);
 
-    if (!json_is_object(object)) {
-        return bad(place, -PD_E_SYNTAX, "", "wrong, expected an object");
-    }
-    json_object_foreach(object, key, value)
-    {
-        const size_t len = strlen(key);
-        const char *at = known;
-        while (*at && (strncmp(at, key, len) != 0 || at[len] != ' ')) {
-            at += strcspn(at, " ") + 1;
-        }
-        if (!*at) {
-            return bad(place, -PD_E_UNKNOWN_KEY, "", "\"%.60s\": unknown key", key);
-        }
-    }
-    return 0;
+    return pd_json_only(&at, known);
 }
 
 /* ---- queries */
@@ -149,7 +130,7 @@ static int read_static(const struct place *place, const json_t *object, struct p
     uint64_t layers[PD_PINT_LAYERS_MAX];
     size_t len = 0;
     unsigned coding = 0;
-    json_int_t tau = 0, instances = 1, value_bits = 1;
+    uint64_t tau = 0, instances = 1, value_bits = 1;
     int err = read_word(place, object, "coding", pd_pint_coding_names, PD_PINT_HASH, &coding);
 
     if (!err) {
@@ -238,7 +219,7 @@ static int read_packet(const struct place *place, const json_t *object, struct p
 
 static int read_loop(const struct place *place, const json_t *object, struct pd_pint_query *query)
 {
-    json_int_t threshold = 0;
+    uint64_t threshold = 0;
     int err = read_integer(place, object, "threshold", 1, 255, -1, &threshold);
 
     if (err) {
@@ -254,11 +235,12 @@ static int read_loop(const struct place *place, const json_t *object, struct pd_
 
 static int read_common(const struct place *place, json_t *object, struct pd_pint_query *query)
 {
-    static const char known[] =
-        "name aggregation value coding bits value_bits instances tau xor function rounding values "
-        "bounds threshold space_bytes flow frequency min max scale ";
+    static const char *const known[] = {
+        "name",        "aggregation", "value",     "coding",   "bits",   "value_bits", "instances",
+        "tau",         "xor",         "function",  "rounding", "values", "bounds",     "threshold",
+        "space_bytes", "flow",        "frequency", "min",      "max",    "scale",      NULL};
     unsigned aggregation = 0, value = 0, flow = 0;
-    json_int_t bits = 0, space_bytes = 0;
+    uint64_t bits = 0, space_bytes = 0;
     int err = check_keys(place, object, known);
 
     if (!err) {
@@ -284,7 +266,7 @@ static int read_common(const struct place *place, json_t *object, struct pd_pint
     query->value = value;
     query->flow = flow;
     query->bits = (uint8_t)bits;
-    query->space_bytes = (uint64_t)space_bytes;
+    query->space_bytes = space_bytes;
     query->instances = 1;
     return err;
 }
@@ -344,10 +326,11 @@ static int read_queries(struct place *place, const json_t *root, struct pd_pint_
 static int read_set(struct place *place, json_t *object, struct pd_pint_plan *plan,
                     struct pd_pint_set *set)
 {
+    static const char *const known[] = {"weight", "queries", NULL};
     json_t *names = json_object_get(object, "queries");
     const size_t len = json_array_size(names);
-    json_int_t weight = 0;
-    int err = check_keys(place, object, "weight queries ");
+    uint64_t weight = 0;
+    int err = check_keys(place, object, known);
 
     if (!err) {
         err = read_integer(place, object, "weight", 0, PD_PINT_ONE, -1, &weight);
@@ -398,9 +381,11 @@ static int read_sets(struct place *place, const json_t *root, struct pd_pint_pla
 
 static int read_head(struct place *place, json_t *root, struct pd_pint_plan *plan)
 {
-    json_int_t version, seed = 0, bits = 0, settle_ms = 0;
+    uint64_t version, seed = 0, bits = 0, settle_ms = 0;
+    static const char *const known[] = {"version",   "seed",    "carrier", "bits",
+                                        "settle_ms", "queries", "sets",    NULL};
     unsigned carrier = 0;
-    int err = check_keys(place, root, "version seed carrier bits settle_ms queries sets ");
+    int err = check_keys(place, root, known);
 
     if (!err) {
         err = read_integer(place, root, "version", 1, 1, -1, &version);

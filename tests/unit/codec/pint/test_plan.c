@@ -54,19 +54,19 @@ static const struct {
     const char *text, *words;
 } refused[] = {
     {"", "p.json: line 1: "},
-    {"[]", "p.json: wrong, expected an object"},
-    {"{}", "p.json: version: missing, expected an integer from 1 to 1"},
-    {"{\"version\":2}", "p.json: version: wrong"},
+    {"[]", "p.json: expects an object"},
+    {"{}", "p.json: version: expects a number from 1 to 1"},
+    {"{\"version\":2}", "p.json: version: expects"},
     {"{\"version\":1,\"seed\":7,\"seed\":8}", "p.json: line 1: duplicate"},
-    {"{\"version\":1,\"sed\":7}", "p.json: \"sed\": unknown key"},
-    {"{\"version\":1,\"seed\":4294967296}", "p.json: seed: wrong"},
-    {"{\"version\":1,\"seed\":1,\"carrier\":\"dscp\",\"bits\":7}", "p.json: bits: wrong, expected "
-                                                                   "an integer from 1 to 6"},
+    {"{\"version\":1,\"sed\":7}", "p.json: sed: unknown member"},
+    {"{\"version\":1,\"seed\":4294967296}", "p.json: seed: expects"},
+    {"{\"version\":1,\"seed\":1,\"carrier\":\"dscp\",\"bits\":7}", "p.json: bits: expects a "
+                                                                   "number from 1 to 6"},
     {HEAD "]}", "p.json: queries: wrong, expected a list of 1 to 16 queries"},
-    {HEAD "7]}", "p.json: queries[0]: wrong, expected an object"},
+    {HEAD "7]}", "p.json: queries[0]: expects an object"},
     {HEAD PATH "," PATH ALL, "p.json: queries[1].name: another query has it, too"},
     {HEAD PATH SETS(""), "p.json: sets: wrong"},
-    {HEAD PATH SETS("{\"weight\":65537,\"queries\":[]}"), "p.json: sets[0].weight: wrong"},
+    {HEAD PATH SETS("{\"weight\":65537,\"queries\":[]}"), "p.json: sets[0].weight: expects"},
     {HEAD PATH SETS("{\"weight\":1,\"queries\":[\"pth\"]}"),
      "p.json: sets[0].queries: [0]: no query has this name"},
     {HEAD PATH SETS("{\"weight\":1,\"queries\":[\"path\",\"path\"]}"),
@@ -92,7 +92,7 @@ static const struct {
      "p.json: queries[0].xor: wrong"},
     {HEAD "{\"name\":\"\",\"aggregation\":\"loop\"}]}", "p.json: queries[0].name: wrong"},
     {HEAD "{\"name\":\"x\",\"aggregation\":\"lop\"}]}",
-     "p.json: queries[0].aggregation: wrong, expected one of static, dynamic, packet, loop"},
+     "p.json: queries[0].aggregation: expects \"static\", \"dynamic\", \"packet\" or \"loop\""},
 };
 
 static void bad_plans_are_refused_with_their_place(void **state)
