@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled programs on pathdump-switch: their frames are those of the reference encoders in C."""
 import ipaddress
+import itertools
 import json
 import random
 import struct
@@ -76,15 +77,20 @@ class Walks(unittest.TestCase):
                                    "--dst",
                                    ends[1], "--path", ",".join(map(str, path)), "--json"))
 
+    @staticmethod
+    def of_all_kinds(payload, **keys):
+        """(paths, frames): along each path one of each family and protocol"""
+        kinds = list(itertools.product(PATHS, (4, 6), (TCP, UDP)))
+        return [path for path, _, _ in kinds], [
+            capture.ethernet(capture.packet(address(path[0], 2, family),
+                                            address(path[-1], 3, family), 1000, 80, payload,
+                                            protocol, **keys)) for path, family, protocol in kinds]
+
     def test_forwarding(self):
         net = self.network(fat_tree(self.folder), "forward")
-        for family in (4, 6):
-            for protocol in (TCP, UDP):
-                sent = [capture.ethernet(
-                    capture.packet(address(p[0], 2, family), address(p[-1], 3, family),
-                                   1000, 80, b"x" * 20, protocol)) for p in PATHS]
-                for path, before, after in zip(PATHS, sent, net.walk(PATHS, sent)):
-                    self.assertEqual(after, routed(before, len(path)), path)
+        paths, sent = self.of_all_kinds(b"x" * 20)
+        for path, before, after in zip(paths, sent, net.walk(paths, sent)):
+            self.assertEqual(after, routed(before, len(path)), path)
 
     def test_time_exceeded(self):
         """the answer comes from the address of the link that the packet came in by, of its
@@ -117,14 +123,14 @@ class Walks(unittest.TestCase):
         return next(ip.packed for ip in map(ipaddress.ip_address, addrs) if ip.version == family)
 
     def check_link_tags(self, net, topology):
-        for family in (4, 6):
-            ends = [(address(p[0], 2, family), address(p[-1], 3, family)) for p in PATHS]
-            sent = [capture.frame(*pair, 1000, 80, b"x" * 20) for pair in ends]
-            for path, pair, raw in zip(PATHS, ends, net.walk(PATHS, sent)):
-                wanted = self.encoded(topology, path, *pair)["tags"]
-                found = [tci & 0xFFF for kind, tci in reversed(tags_of(raw))
-                         if kind == capture.DOT1Q]
-                self.assertEqual(found, wanted, path)
+        paths = PATHS * 2
+        ends = [(address(p[0], 2, family), address(p[-1], 3, family))
+                for family in (4, 6) for p in PATHS]
+        sent = [capture.frame(*pair, 1000, 80, b"x" * 20) for pair in ends]
+        for path, pair, raw in zip(paths, ends, net.walk(paths, sent)):
+            wanted = self.encoded(topology, path, *pair)["tags"]
+            found = [tci & 0xFFF for kind, tci in reversed(tags_of(raw)) if kind == capture.DOT1Q]
+            self.assertEqual(found, wanted, path)
 
     def test_link_tags(self):
         topology = fat_tree(self.folder)
@@ -226,16 +232,11 @@ class Walks(unittest.TestCase):
         host's frame"""
         topology = fat_tree(self.folder)
         net = self.network(topology, "int-md")
-        for family in (4, 6):
-            for protocol in (TCP, UDP):
-                sent = [capture.ethernet(
-                    capture.packet(address(p[0], 2, family), address(p[-1], 3, family),
-                                   1000, 80, b"x" * 37, protocol, 5)) for p in PATHS]
-                before = net.walk([path[:-1] for path in PATHS], sent)
-                last = [(path[-1], net.port(path[-1], path[-2]), raw)
-                        for path, raw in zip(PATHS, before)]
-                for path, raw, result in zip(PATHS, sent, net.send(last)[0]):
-                    self.assertEqual(result[1], routed(raw, len(path)), path)
+        paths, sent = self.of_all_kinds(b"x" * 37, dscp=5)
+        before = net.walk([path[:-1] for path in paths], sent)
+        last = [(path[-1], net.port(path[-1], path[-2]), raw) for path, raw in zip(paths, before)]
+        for path, raw, result in zip(paths, sent, net.send(last)[0]):
+            self.assertEqual(result[1], routed(raw, len(path)), path)
 
 
 if __name__ == "__main__":
