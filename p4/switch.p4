@@ -53,6 +53,9 @@ control Schemes(inout headers_t h, inout metadata_t m) {
     Leave() leave;
 #ifdef WITH_CHERRYPICK
     CherryPick() cherrypick;
+#ifdef WITH_PINT
+    LinkTag() link_tag;
+#endif
 #endif
 #ifdef WITH_PATH_BLOOM
     PathBloom() path_bloom;
@@ -99,6 +102,9 @@ control Schemes(inout headers_t h, inout metadata_t m) {
 #endif
 #ifdef WITH_PINT
         pint.apply(h, m); // behind routes: it may measure the port's queue
+#ifdef WITH_CHERRYPICK
+        link_tag.apply(h, m);
+#endif
 #endif
 #ifdef WITH_INT_MD
         int_md.apply(h, m);

@@ -3,16 +3,24 @@
 #ifndef CHERRYPICK_P4
 #define CHERRYPICK_P4
 
+#define PUSH(tpid, tci_pushed) \
+    h.pushed.setValid(); \
+    h.pushed.tci = tci_pushed; \
+    h.pushed.type = h.ethernet.type; \
+    h.ethernet.type = tpid;
+
 control CherryPick(inout headers_t h, inout metadata_t m) {
     SetDscp() dscp_setter;
 
     @name(".pass") action pass() {
     }
     @name(".push") action push(bit<16> tpid, bit<16> tci) {
-        h.pushed.setValid();
-        h.pushed.tci = tci;
-        h.pushed.type = h.ethernet.type;
-        h.ethernet.type = tpid;
+#ifdef WITH_PINT
+        m.push_tpid = tpid; // behind PINT, which looks for its tag in the stack as it came
+        m.push_tci = tci;
+#else
+        PUSH(tpid, tci)
+#endif
     }
     @name(".set_dscp") action set_dscp(bit<8> dscp) {
         m.new_dscp = dscp;
@@ -42,10 +50,21 @@ control CherryPick(inout headers_t h, inout metadata_t m) {
     }
 
     apply {
+#ifdef WITH_PINT
+        m.push_tpid = 0;
+#endif
         if (m.out_port < FATES) {
             if (h.tag3.isValid()) {
                 if (h.tag2.type == h.ethernet.type) {
+#ifdef WITH_PINT
+                    if (h.tag1.type == TYPE_SERVICE_TAG) { // two, with a digest between them
+                        rows.apply();
+                    } else {
+                        m.out_port = FATE_TAGS;
+                    }
+#else
                     m.out_port = FATE_TAGS;
+#endif
                 } else {
                     rows.apply();
                 }
@@ -58,5 +77,15 @@ control CherryPick(inout headers_t h, inout metadata_t m) {
         }
     }
 }
+
+#ifdef WITH_PINT
+control LinkTag(inout headers_t h, inout metadata_t m) {
+    apply {
+        if (m.push_tpid != 0) {
+            PUSH(m.push_tpid, m.push_tci)
+        }
+    }
+}
+#endif
 
 #endif

@@ -299,6 +299,10 @@ struct metadata_t {
     bit<8> value_kind;
     bit<8> rounding;
     bit<8> writes;
+#ifdef WITH_CHERRYPICK
+    bit<16> push_tpid; // 0: none
+    bit<16> push_tci;
+#endif
 #endif
 #ifdef TARGET_TNA
     bit<10> mirror_session;

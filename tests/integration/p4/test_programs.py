@@ -48,6 +48,18 @@ def tags_of(raw):
     return tags
 
 
+def split(raw):
+    """a frame without its link tags, and their VIDs, the innermost first"""
+    at, tags, others = 12, [], raw[:12]
+    for kind, tci in tags_of(raw):
+        if kind == capture.DOT1Q:
+            tags.insert(0, tci & 0xFFF)
+        else:
+            others += raw[at:at + 4]
+        at += 4
+    return others + raw[at:], tags
+
+
 def routed(raw, hops):
     """an untagged frame with its TTL so many lower, and a checksum that is as right as it was"""
     raw = bytearray(raw)
@@ -173,17 +185,36 @@ class Walks(unittest.TestCase):
             json.dump(plan, file)
         return file.name
 
+    def digests(self, topology, set_name, query):
+        """(path, the reference's frame, the switches' frame) of packets whose IDs and TTLs differ"""
+        plan = self.plan(*query)
+        net = self.network(topology, set_name, "--plan", plan)
+        paths = [self.random.choice(PATHS) for _ in range(200)]
+        sent = [self.packet(path) for path in paths]
+        wanted = self.encode(topology, plan, sent, paths)
+        walked = net.walk(paths, sent)
+        return [(path, want and bytes.fromhex(want), got)
+                for path, want, got in zip(paths, wanted, walked)], net
+
     def test_digests(self):
-        """of packet IDs that all differ, with TTLs of all kinds"""
         topology = fat_tree(self.folder)
-        for carrier, bits, query in QUERIES:
-            plan = self.plan(carrier, bits, query)
-            net = self.network(topology, "pint", "--plan", plan)
-            paths = [self.random.choice(PATHS) for _ in range(200)]
-            sent = [self.packet(path) for path in paths]
-            wanted = self.encode(topology, plan, sent, paths)
-            for path, want, got in zip(paths, wanted, net.walk(paths, sent)):
-                self.assertEqual(got and got.hex(), want, (path, query))
+        for query in QUERIES:
+            for path, want, got in self.digests(topology, "pint", query)[0]:
+                self.assertEqual(got, want, (path, query))
+
+    def test_digests_beside_link_tags_and_probes(self):
+        """neither of the two writes or reads the other's tag, wherever it stands"""
+        topology = fat_tree(self.folder)
+        found, net = self.digests(topology, "cherrypick+pint+sr-int", QUERIES[0])
+        for path, want, got in found:
+            ours, link_tags = split(got)
+            self.assertEqual(ours, want, path)
+            family = 4 if ours[16:18] == b"\x08\0" else 6
+            self.assertEqual(link_tags, self.encoded(
+                topology, path, address(path[0], 2, family), address(path[-1], 3, family))["tags"],
+                path)
+        self.check_link_tags(net, topology)
+        self.check_probe(net, topology)
 
     def packet(self, path):
         family = self.random.choice((4, 6))
