@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How much a test bed with switches in the kernel carries over a path of four hops, every packet
-tagged on it: TCP from host 21 to host 25 of a fat-tree of 4, both on this machine. One JSON object
-a line: each run, then "median" and "most" of them. Hosts offload segmentation, as network cards do,
-so switches see packets of up to 64 KB; --small turns that off (1500 bytes on every link).
+"""How much a test bed with switches in the kernel, or with compiled P4 programs, carries over a
+path of four hops, every packet tagged on it: TCP from host 21 to host 25 of a fat-tree of 4, both
+on this machine. One JSON object a line: each run, then "median" and "most" of them. Hosts offload
+segmentation, as network cards do, so switches in the kernel see packets of up to 64 KB; --small
+turns that off (1500 bytes on every link).
 
 The figures are those of the machine as well: sender, receiver and switches share its cores. Needs
 root.
@@ -58,19 +59,23 @@ def main():
                         help="where pathdump is (default: build/release/bin)")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--fabric", choices=("tc", "p4"), default="tc",
+                        help="what switches are; p4 has small packets only")
     parser.add_argument("--small", action="store_true", help="no packet is larger than 1500 bytes")
     options = parser.parse_args()
-    with Bed(f"bench{os.getpid()}", binaries=options.bin, fabric="tc",
-             offloads=not options.small) as bed:
+    offloads = not options.small and options.fabric == "tc"
+    with Bed(f"bench{os.getpid()}", binaries=options.bin, fabric=options.fabric,
+             offloads=offloads) as bed:
         rates = []
         for _ in range(options.runs):
             before = bed.fabric.counters(1)["received"]
             rates.append(run(bed, options.seconds))
-            print(json.dumps({"bench": "fabric", "hops": HOPS, "gbit_s": round(rates[-1], 2),
+            print(json.dumps({"bench": "fabric", "fabric": options.fabric, "hops": HOPS,
+                              "gbit_s": round(rates[-1], 3),
                               "packets": bed.fabric.counters(1)["received"] - before}), flush=True)
-    print(json.dumps({"bench": "fabric", "hops": HOPS, "offloads": not options.small,
-                      "median_gbit_s": round(statistics.median(rates), 2),
-                      "most_gbit_s": round(max(rates), 2), "cpus": os.cpu_count(),
+    print(json.dumps({"bench": "fabric", "fabric": options.fabric, "hops": HOPS,
+                      "offloads": offloads, "median_gbit_s": round(statistics.median(rates), 3),
+                      "most_gbit_s": round(max(rates), 3), "cpus": os.cpu_count(),
                       "kernel": platform.release()}))
 
 
