@@ -12,7 +12,8 @@
 
 #define HALF_NS  (30 * PD_NS_PER_S)
 #define STALE_NS (3 * PD_NS_PER_S) /* nothing crossed it so long: not known any more */
-#define LOSSY    0.003             /* a way that loses less is well */
+#define JUMP_NS  (INT64_C(500) * 1000000)
+#define LOSSY    0.003 /* a way that loses less is well */
 
 /* ---- evidence ---- */
 
@@ -154,13 +155,27 @@ static void note_least(struct pd_probes_link *link, int64_t value, uint64_t now_
     link->least[0] = value < link->least[0] ? value : link->least[0];
 }
 
+static void forget_least(struct pd_probes_link *link, uint64_t now_ns)
+{
+    link->least[0] = link->least[1] = INT64_MAX;
+    link->least_end = now_ns + HALF_NS;
+}
+
+/* No queue grows by so much between two reports: the clock of one end was set. */
+static bool did_clock_jump(const struct pd_probes_link *link, const struct pd_probe_hop *hop)
+{
+    const int64_t moved = hop->hop_latency_ns.mean - link->hop_latency_ns;
+
+    return link->measured && (moved > JUMP_NS || moved < -JUMP_NS);
+}
+
 void pd_probes_note_hop(uint32_t number, const struct pd_probe_hop *hop, uint64_t now_ns)
 {
     struct pd_probes_link *link = &pd_probes.links[number];
 
-    if (!link->least_end) {
-        link->least[0] = link->least[1] = INT64_MAX;
-        link->least_end = now_ns + HALF_NS;
+    if (!link->least_end || did_clock_jump(link, hop)) {
+        forget_least(link, now_ns);
+        forget_least(&pd_probes.links[pd_links_reverse(number)], now_ns);
     }
     link->measured = true;
     link->seen_ns = now_ns;
@@ -173,10 +188,9 @@ void pd_probes_note_hop(uint32_t number, const struct pd_probe_hop *hop, uint64_
 
 /* ---- what it says of links ---- */
 
-/* By directed link: whether a way that is well crosses it, the least loss of a way over it, and
- * whether it alone explains why some way is silent. */
+/* By directed link: whether a way that is well crosses it, and the least loss of a way over it. */
 struct view {
-    bool well, blamed, lossy;
+    bool well;
     float loss; /* NAN: no way with enough probes */
 };
 
@@ -214,22 +228,6 @@ static void see_way(const struct pd_probe_way *way, struct view *views)
     }
 }
 
-/* The one direction that no other way shows to be well. */
-static void blame(const struct pd_probe_way *way, struct view *views)
-{
-    uint32_t found = PD_NONE, len = 0;
-
-    for (uint32_t i = 1; i + 2 < way->nodes_len && is_silent(way); i++) {
-        if (is_fabric(way->links[i]) && !views[way->links[i]].well) {
-            found = way->links[i];
-            len++;
-        }
-    }
-    if (len == 1) {
-        views[found].blamed = true;
-    }
-}
-
 static struct view *see(void)
 {
     struct view *views = calloc((size_t)pd_probes.links_len + 1, sizeof *views);
@@ -244,16 +242,14 @@ static struct view *see(void)
     for (size_t i = 0; (way = pd_probe_watch_way(pd_probes.watch, i)); i++) {
         see_way(way, views);
     }
-    for (size_t i = 0; (way = pd_probe_watch_way(pd_probes.watch, i)); i++) {
-        blame(way, views);
-    }
     return views;
 }
 
-static enum pd_link_probe_state state_of(const struct pd_probes_link *link, const struct view *view,
-                                         uint64_t now_ns)
+static enum pd_link_probe_state state_of(uint32_t number, const struct view *view, uint64_t now_ns)
 {
-    if (view->blamed) {
+    const struct pd_probes_link *link = &pd_probes.links[number];
+
+    if (pd_probe_watch_is_dead(pd_probes.watch, number)) {
         return PD_LINK_DEAD;
     }
     if (!view->well || !link->seen_ns || now_ns - link->seen_ns > STALE_NS) {
@@ -310,7 +306,7 @@ static float value_of(uint32_t number, enum pd_link_probe_metric metric, const s
     case PD_LINK_PROBE_LOSS: return view->loss;
     case PD_LINK_PROBE_AGE:
         return link->seen_ns ? (float)(now_ns - link->seen_ns) / (float)PD_NS_PER_MS : NAN;
-    case PD_LINK_PROBE_STATE: return (float)state_of(link, view, now_ns);
+    case PD_LINK_PROBE_STATE: return (float)state_of(number, view, now_ns);
     default:
         return link->measured && now_ns - link->seen_ns <= STALE_NS ? measured(number, metric)
                                                                     : NAN;

@@ -160,7 +160,7 @@ int pd_probe_isolate(const struct pd_plan_graph *graph, const uint32_t *nodes, u
     for (uint32_t i = 1; i < hops && !err; i++) {
         err = add_prefix(&isolation, nodes, i, ret_paths);
     }
-    for (uint32_t i = 1; i < hops && !err; i++) {
+    for (uint32_t i = graph->hosts[nodes[0]] ? 1 : 0; i < hops && !err; i++) {
         err = add_alone(&isolation, nodes + i, ret_paths);
     }
     isolation_done(&isolation);

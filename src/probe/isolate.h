@@ -12,8 +12,9 @@
 /* Paper 001 tells that a path lost its probe, not where. So each prefix of that path is continued
  * to the nearest switch that has a host, over directions that are known to be well: the direction
  * behind the longest prefix whose probes arrive is the one that loses. What lies behind it nobody
- * probes then, so each direction of the path but the first is also probed alone: from a switch that
- * has a host to it, and back to one, over directions that are well.
+ * probes then, so each direction of the path is also probed alone: from a switch that has a host to
+ * it, and back to one, over directions that are well. The first one is its own prefix, unless the
+ * graph says that the path begins without a host.
  *
  * `well` is by directed number (topology/links.h). Where no way over them leads, one over others is
  * taken: when its probes arrive, they were well. So another call finds better ways when more is

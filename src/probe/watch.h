@@ -13,6 +13,12 @@
  * PD_PROBE_WATCH_LOSSY within a second, further ways are laid (isolate.h): prefixes of the path,
  * and each of its directions alone. They are there until the path has been well for a second.
  *
+ * Ways that are laid together are a round: all of their probes are sent after the path fell silent,
+ * and it is over when a probe of the path arrives. So what they say is of one moment. A direction
+ * of a silent path is dead when nothing crossed it in the round, while a way from another host to
+ * another one is silent that has no other direction for which that may be. Where two directions of
+ * the path are left, each needs two such ways, of different hosts.
+ *
  * The simulator and the controller both feed it and send on the ways it has; neither knows of
  * suspicion. Whoever uses it has one thread at a time. */
 
@@ -75,6 +81,9 @@ bool pd_probe_watch_forget(struct pd_probe_watch *watch);
 /* Whether a path of the plan is silent or lossy by its newest probes. */
 enum pd_probe_state { PD_PROBE_OK, PD_PROBE_SILENT, PD_PROBE_LOSSY };
 enum pd_probe_state pd_probe_watch_state(const struct pd_probe_watch *watch, uint32_t path);
+
+/* Does a directed link not work, for certain? By the newest step. */
+bool pd_probe_watch_is_dead(const struct pd_probe_watch *watch, uint32_t link);
 
 /* A path fell silent or came back since the last call: what was sent before that has been left out
  * of the ways' numbers. */
