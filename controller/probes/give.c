@@ -16,6 +16,7 @@
 #define ATTEMPT_NS   (2 * PD_NS_PER_S)
 #define AT_ONCE      64
 #define ANSWER_BYTES (1u << 20)
+#define REFUSALS_MAX 7u /* then 20 minutes */
 
 /* One request to some hosts. */
 struct errand {
@@ -129,6 +130,7 @@ static void note_able(const struct one *one, struct pd_probes_host *host, bool *
 
 int pd_probes_ask_hosts(bool all, bool *ret_changed)
 {
+    const uint64_t now_ns = pd_clock_monotonic_ns();
     struct errand errand = {.method = "GET"};
     int err = 0;
 
@@ -137,7 +139,7 @@ int pd_probes_ask_hosts(bool all, bool *ret_changed)
     errand.hosts = calloc(pd_probes.hosts_len + 1, sizeof *errand.hosts);
     err = errand.hosts ? 0 : -ENOMEM;
     for (size_t i = 0; i < pd_probes.hosts_len && !err; i++) {
-        if (all || !pd_probes.hosts[i].able) {
+        if (all || (!pd_probes.hosts[i].able && now_ns >= pd_probes.hosts[i].again_ns)) {
             err = add_host(&errand, &pd_probes.hosts[i], NULL, 0);
         }
     }
@@ -252,7 +254,8 @@ static int make_orders(struct errand *errand, bool all, uint32_t hold_from)
     return err;
 }
 
-/* A host that cannot be told is none that takes part. */
+/* A host that cannot be told is none that takes part. Each time it is left alone for twice as long:
+ * its coming and going is a new plan for all. */
 static void note_told(const struct one *one, bool last)
 {
     struct pd_probes_host *host = find_host(one->id);
@@ -264,13 +267,16 @@ static void note_told(const struct one *one, bool last)
     if (!one->error.code) {
         host->told = last ? one->hash : host->told;
         host->overruled = false;
+        host->refusals = last ? 0 : host->refusals;
         return;
     }
     snprintf(host->reason, sizeof host->reason, "%.110s", one->error.text);
     host->able = false;
     host->told = 0;
+    host->again_ns = pd_clock_monotonic_ns() + (PD_PROBES_AGAIN_NS << host->refusals);
+    host->refusals += host->refusals < REFUSALS_MAX;
     pd_probes.replan = true;
-    host->overruled = one->error.code == -PD_E_BUSY && !strncmp(one->error.text, "plan:", 5);
+    host->overruled = one->error.code == -PD_E_CONFLICT && !strncmp(one->error.text, "plan:", 5);
 }
 
 /* Another controller has told most hosts. What a few say is left out: one that lies would end the

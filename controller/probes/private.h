@@ -10,10 +10,13 @@
 #include "probe/order.h"
 #include "probe/report.h"
 #include "probe/watch.h"
+#include "json/cursor.h"
 
-#define PD_PROBES_LEASE_MS  30000u
-#define PD_PROBES_RENEW_NS  (UINT64_C(10) * 1000000000)
-#define PD_PROBES_PERIOD_NS (UINT64_C(100) * 1000000)  /* of evidence */
+#define PD_PROBES_LEASE_MS 30000u
+#define PD_PROBES_RENEW_NS (UINT64_C(10) * 1000000000)
+#define PD_PROBES_AGAIN_NS \
+    (UINT64_C(10) * 1000000000)                       /* hosts that could not take part are asked */
+#define PD_PROBES_PERIOD_NS (UINT64_C(100) * 1000000) /* of evidence */
 #define PD_PROBES_DEAD_NS   (UINT64_C(3) * 1000000000) /* a host that does not report so long */
 #define PD_PROBES_SLACK_NS  (UINT64_C(25) * 1000000)   /* a probe is under way no longer */
 #define PD_PROBES_KEPT      600u                       /* periods of evidence: a minute */
@@ -27,6 +30,8 @@ struct pd_probes_host {
     uint64_t heard_ns;  /* monotonic: its last report, or when it got its first order */
     uint64_t told;      /* hash of the ways it was ordered; 0: none */
     bool overruled;     /* it said that another plan is higher */
+    uint32_t refusals;  /* of orders, one after the other */
+    uint64_t again_ns;  /* monotonic: until then it is not asked again */
     char reason[120];   /* why it is not able, or "" */
 };
 
@@ -82,9 +87,21 @@ extern struct pd_probes pd_probes;
 /* Counted since the start. */
 struct pd_probes_counts {
     _Atomic uint64_t reports, reports_stale, reports_refused, orders, orders_failed, plans,
-        isolations, rows_dropped;
+        isolations, rows_dropped, claims_refused, unknown;
 };
 extern struct pd_probes_counts pd_probes_counts;
+
+/* ---- probes.c: with the lock ---- */
+
+/* What is wanted, to the file. 0 or a negative error in words. */
+int pd_probes_save(struct pd_error *error);
+/* The members of POST /v1/probes, also as they lie in the file; in words. */
+int pd_probes_read_wish(const struct pd_json_cursor *at);
+void pd_probes_drop_plan(void);
+
+/* ---- rest.c ---- */
+
+extern const struct pd_part_route pd_probes_routes[];
 
 /* ---- give.c: without the lock, in the thread ---- */
 

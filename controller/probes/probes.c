@@ -20,8 +20,7 @@
 #define MODULE       "probes"
 #define FILE_VERSION 1
 #define FILE_BYTES   4096u
-#define FRAME_BYTES  160                /* of a probe without entries, and what wires add */
-#define AGAIN_NS     (10 * PD_NS_PER_S) /* hosts that could not take part are asked again */
+#define FRAME_BYTES  160 /* of a probe without entries, and what wires add */
 
 struct pd_probes pd_probes = {.lock = PTHREAD_MUTEX_INITIALIZER};
 struct pd_probes_counts pd_probes_counts;
@@ -51,8 +50,7 @@ static const struct pd_option rows[] = {
 
 /* ---- what is wanted, kept over a restart ---- */
 
-/* With the lock. */
-static int save(struct pd_error *error)
+int pd_probes_save(struct pd_error *error)
 {
     json_t *document =
         json_pack("{s:i, s:I, s:b, s:s, s:I, s:I}", "version", FILE_VERSION, "plan",
@@ -66,8 +64,7 @@ static int save(struct pd_error *error)
     return err;
 }
 
-/* The members of POST /v1/probes, also as they lie in the file. */
-static int read_wish(const struct pd_json_cursor *at)
+int pd_probes_read_wish(const struct pd_json_cursor *at)
 {
     uint64_t rate = 100, hops = 0;
     const char *name = "sr-int";
@@ -100,7 +97,7 @@ static int load(struct pd_error *error)
     if (!err && document) {
         err = pd_json_number(&at, "plan", 0, UINT32_MAX, &plan);
         err = err ? err : pd_json_flag_or(&at, "on", &on);
-        err = err ? err : read_wish(&at);
+        err = err ? err : pd_probes_read_wish(&at);
         pd_probes.plan = (uint32_t)plan;
         pd_probes.on = pd_probes.replan = on && !err;
     }
@@ -114,7 +111,7 @@ static int load(struct pd_error *error)
 
 /* ---- planning, with the lock ---- */
 
-static void drop_plan(void)
+void pd_probes_drop_plan(void)
 {
     pd_probe_watch_free(pd_probes.watch);
     pd_probes.watch = NULL;
@@ -139,7 +136,7 @@ static bool take_inventory(struct pd_inventory *inventory)
         pd_controller_inventory_free(inventory);
         return false;
     }
-    drop_plan();
+    pd_probes_drop_plan();
     drop_inventory();
     pd_probes.inventory = inventory;
     pd_probes.hosts = calloc(inventory->hosts_len + 1, sizeof *pd_probes.hosts);
@@ -193,7 +190,7 @@ static int make_plan(struct pd_error *error)
         .topology = topology, .hosts = hosts, .max_hops = pd_probes.max_hops, .doubts = true};
     int err = hosts ? 0 : -ENOMEM;
 
-    drop_plan();
+    pd_probes_drop_plan();
     err = err ? pd_fail(error, err, "no memory for the plan of probes") : number_plan(error);
     for (size_t i = 0; i < pd_probes.hosts_len && !err; i++) {
         hosts[pd_probes.hosts[i].index] = pd_probes.hosts[i].able;
@@ -242,7 +239,7 @@ static void plan_anew(void)
     if (pd_probes.on && make_plan(&error)) {
         pd_log(PD_LOG_WARN, MODULE, NULL, "no probes are sent: %s", error.text);
     }
-    if (pd_probes.on && save(&error)) {
+    if (pd_probes.on && pd_probes_save(&error)) {
         pd_log(PD_LOG_WARN, MODULE, NULL, "%s", error.text);
     }
     pd_probes.orders = pd_probes.watch != NULL;
@@ -256,8 +253,8 @@ static void give_way(void)
 
     pd_log(PD_LOG_ERROR, MODULE, NULL, "another controller has a higher plan: probes end here");
     pd_probes.on = false;
-    drop_plan();
-    save(&error);
+    pd_probes_drop_plan();
+    pd_probes_save(&error);
 }
 
 /* With the lock; what has to be done without it. */
@@ -281,7 +278,7 @@ static struct work look(uint64_t *renewed_ns, uint64_t *asked_ns)
         pd_probes_close_period();
         find_dead(now_ns);
     }
-    work.ask = now_ns - *asked_ns > AGAIN_NS;
+    work.ask = now_ns - *asked_ns > PD_PROBES_AGAIN_NS;
     work.renew = pd_probes.watch && now_ns - *renewed_ns > PD_PROBES_RENEW_NS;
     work.replan = pd_probes.replan;
     work.orders = pd_probes.orders;
@@ -401,7 +398,7 @@ static void close_part(void *daemon)
         pd_fleet_fanout_free(pd_probes.fanout);
     }
     pd_probes_forget_periods();
-    drop_plan();
+    pd_probes_drop_plan();
     drop_inventory();
     free(pd_probes.file);
     pd_probes.fanout = NULL;
@@ -409,127 +406,6 @@ static void close_part(void *daemon)
     pd_probes.on = pd_probes.stopping = false;
     atomic_store(&pd_probes.cancelled, false);
 }
-
-/* ---- routes, all with the lock ---- */
-
-static json_t *way_json(const struct pd_probe_way *way)
-{
-    static const char *const states[] = {
-        [PD_PROBE_OK] = "ok", [PD_PROBE_SILENT] = "silent", [PD_PROBE_LOSSY] = "lossy"};
-
-    return json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:s}", "number", (json_int_t)way->number,
-                     "path", pd_probes_path_json(way), "from_host", (json_int_t)way->nodes[0],
-                     "to_host", (json_int_t)way->nodes[way->nodes_len - 1], "sent",
-                     (json_int_t)way->total, "received", (json_int_t)(way->total - way->total_lost),
-                     "lost", (json_int_t)way->total_lost, "state",
-                     states[pd_probe_watch_state(pd_probes.watch, way->number)]);
-}
-
-static json_t *paths_json(void)
-{
-    json_t *paths = json_array();
-    const struct pd_probe_way *way;
-
-    for (size_t i = 0; pd_probes.watch && (way = pd_probe_watch_way(pd_probes.watch, i)); i++) {
-        if (!way->isolates) {
-            json_array_append_new(paths, way_json(way));
-        }
-    }
-    return paths;
-}
-
-static json_t *hosts_json(void)
-{
-    json_t *hosts = json_array();
-
-    for (size_t i = 0; i < pd_probes.hosts_len; i++) {
-        if (!pd_probes.hosts[i].able) {
-            json_array_append_new(hosts,
-                                  json_pack("{s:I, s:s}", "id", (json_int_t)pd_probes.hosts[i].id,
-                                            "reason", pd_probes.hosts[i].reason));
-        }
-    }
-    return hosts;
-}
-
-static json_t *document_json(void)
-{
-    const bool on = pd_probes.on;
-
-    return json_pack("{s:o, s:s?, s:s, s:I, s:I, s:b, s:o, s:o}", "plan",
-                     on ? json_integer(pd_probes.plan) : json_null(), "carrier",
-                     on ? pd_probes.carrier->name : NULL, "clock",
-                     pd_probes.synchronised ? "common" : "estimated", "rate_hz",
-                     (json_int_t)(on ? pd_probes.rate_hz : 0), "max_hops",
-                     (json_int_t)(on ? pd_probes.max_hops : 0), "overruled", pd_probes.overruled,
-                     "paths", paths_json(), "hosts_left_out", hosts_json());
-}
-
-static int get_probes(void *daemon, struct pd_call *call, struct pd_answer *answer,
-                      struct pd_problem *problem)
-{
-    (void)daemon;
-    (void)call;
-    pthread_mutex_lock(&pd_probes.lock);
-    json_t *document = document_json();
-    pthread_mutex_unlock(&pd_probes.lock);
-    if (!document) {
-        return pd_fail(&problem->error, -ENOMEM, "no memory for the answer");
-    }
-    pd_http_answer_json(answer, 200, answer->type, document);
-    return 0;
-}
-
-static int post_probes(void *daemon, struct pd_call *call, struct pd_answer *answer,
-                       struct pd_problem *problem)
-{
-    static const char *const members[] = {"carrier", "rate_hz", "max_hops", NULL};
-    const struct pd_json_cursor at = {
-        .object = call->body, .err = -PD_E_VALUE, .error = &problem->error};
-    int err = pd_json_only(&at, members);
-
-    pthread_mutex_lock(&pd_probes.lock);
-    err = err ? err : read_wish(&at);
-    if (!err) {
-        pd_probes.on = pd_probes.replan = true;
-        pd_probes.overruled = false;
-        err = save(&problem->error);
-        pthread_cond_signal(&pd_probes.wake);
-    }
-    pthread_mutex_unlock(&pd_probes.lock);
-    return err ? err : get_probes(daemon, call, answer, problem);
-}
-
-static int delete_probes(void *daemon, struct pd_call *call, struct pd_answer *answer,
-                         struct pd_problem *problem)
-{
-    pthread_mutex_lock(&pd_probes.lock);
-    const bool was_on = pd_probes.on;
-    pd_probes.on = pd_probes.replan = pd_probes.orders = false;
-    int err = save(&problem->error);
-    pthread_mutex_unlock(&pd_probes.lock);
-    if (was_on && !err) {
-        pd_probes_end_all();
-    }
-    pthread_mutex_lock(&pd_probes.lock);
-    if (!pd_probes.on) {
-        drop_plan();
-    }
-    pthread_mutex_unlock(&pd_probes.lock);
-    return err ? err : get_probes(daemon, call, answer, problem);
-}
-
-static const struct pd_part_route routes[] = {
-    {.route = {"GET", "/v1/probes", PD_ROLE_READ, "the plan of probes, and what came of each path"},
-     .handler = get_probes},
-    {.route = {"POST", "/v1/probes", PD_ROLE_ADMIN, "probes begin, or go on otherwise"},
-     .handler = post_probes},
-    {.route = {"DELETE", "/v1/probes", PD_ROLE_ADMIN, "probes end"}, .handler = delete_probes},
-    {.route = {"POST", "/v1/probes/reports", PD_ROLE_AGENT, "what a host has sent and collected"},
-     .bytes = true,
-     .handler = pd_probes_take_report},
-    {.handler = NULL},
-};
 
 static const struct pd_part_counter counters[] = {
     {.name = "reports", .help = "reports of probes taken", .value = &pd_probes_counts.reports},
@@ -550,6 +426,12 @@ static const struct pd_part_counter counters[] = {
     {.name = "rows_dropped",
      .help = "rows of evidence left out: no room",
      .value = &pd_probes_counts.rows_dropped},
+    {.name = "claims_refused",
+     .help = "words of hosts that say to have sent more than the rate allows",
+     .value = &pd_probes_counts.claims_refused},
+    {.name = "unknown",
+     .help = "probes of which nobody can say what became of them",
+     .value = &pd_probes_counts.unknown},
     {.name = NULL},
 };
 
@@ -558,7 +440,7 @@ const struct pd_part pd_controller_probes_part = {
     .options = rows,
     .options_bytes = sizeof(struct options),
     .counters = counters,
-    .routes = routes,
+    .routes = pd_probes_routes,
     .open = open_part,
     .start = start_part,
     .stop = stop_part,

@@ -40,8 +40,9 @@ static bool take_came(struct pd_bytes *bytes, const struct pd_probe_report *repo
     struct pd_probe_way *way = pd_probe_watch_find(pd_probes.watch, came.number);
     way = way && way->dst == host ? way : NULL;
     if (way) {
-        pd_probe_join_came(&way->join, &came.came, report->epoch, now_ns, PD_PROBES_SLACK_NS,
-                           note_result, way);
+        pd_count(&pd_probes_counts.unknown,
+                 pd_probe_join_came(&way->join, &came.came, report->epoch, now_ns,
+                                    PD_PROBES_SLACK_NS, note_result, way));
         if (came.silent) {
             pd_probe_watch_suspect(pd_probes.watch, way);
         }
@@ -57,8 +58,9 @@ static bool take_sent(struct pd_bytes *bytes, uint32_t host, uint64_t now_ns)
         return false;
     }
     struct pd_probe_way *way = pd_probe_watch_find(pd_probes.watch, sent.number);
-    if (way && way->src == host) {
-        pd_probe_join_sent(&way->join, &sent.sent, now_ns);
+    if (way && way->src == host &&
+        !pd_probe_join_sent(&way->join, &sent.sent, pd_probes.rate_hz, now_ns)) {
+        pd_count(&pd_probes_counts.claims_refused, 1);
     }
     return true;
 }

@@ -175,6 +175,7 @@ static int code_of(long status)
     case 403: return -PD_E_FORBIDDEN;
     case 404: return -PD_E_NOT_FOUND;
     case 405: return -PD_E_METHOD;
+    case 409: return -PD_E_CONFLICT;
     case 413: return -PD_E_TOO_LARGE;
     case 422: return -PD_E_PROGRAM;
     case 501: return -PD_E_UNSUPPORTED;

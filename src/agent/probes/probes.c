@@ -372,17 +372,18 @@ static int check_newer(const struct pd_probe_order *order, struct pd_error *erro
     const struct pd_probe_order *now = &own.part.order;
 
     if (order->plan < now->plan) {
-        return pd_fail(error, -PD_E_BUSY, "plan: %u is in force here", now->plan);
+        return pd_fail(error, -PD_E_CONFLICT, "plan: %u is in force here", now->plan);
     }
     if (order->plan == now->plan && order->order < now->order) {
-        return pd_fail(error, -PD_E_BUSY, "order: %u is in force here", now->order);
+        return pd_fail(error, -PD_E_CONFLICT, "order: %u is in force here", now->order);
     }
     return 0;
 }
 
 static int take_order(struct pd_probe_order *order, struct pd_error *error)
 {
-    const uint32_t begin = (uint32_t)(pd_clock_wall_us() / 1000);
+    /* Ahead of all before, also when this process began again and the wall's clock was set back. */
+    const uint32_t begin = (uint32_t)(pd_clock_monotonic_ns() / PD_NS_PER_MS);
     int err;
 
     pthread_mutex_lock(&own.lock);

@@ -40,7 +40,7 @@ class Host:
                 self.rfile.read(int(self.headers["Content-Length"]))
                 host.orders += 1
                 detail = f"plan: {HIGHEST} is in force here"
-                self.give(*((503, {"detail": detail}) if host.refuses else (200, {})))
+                self.give(*((409, {"detail": detail}) if host.refuses else (200, {})))
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         threading.Thread(target=self.server.serve_forever, args=(.05,), daemon=True).start()

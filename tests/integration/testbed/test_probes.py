@@ -137,8 +137,8 @@ class Ordered(unittest.TestCase):
         is named"""
         self.give(order(3, []))
         agent = self.agents[SENDER]
-        bad = [(order(2, []), 503, "order: 3"),
-               (dict(order(9, []), plan=PLAN - 1), 503, f"plan: {PLAN}"),
+        bad = [(order(2, []), 409, "order: 3"),
+               (dict(order(9, []), plan=PLAN - 1), 409, f"plan: {PLAN}"),
                (order(4, [way(0, [1, 17], SENDER, RECEIVER)]), 400, "ways[0]"),
                (dict(order(4, []), rate_hz=5000), 400, "rate_hz")]
         for document, status, words in bad:

@@ -10,11 +10,11 @@
 #include "probe/join.h"
 
 #define FIRST UINT32_C(4000000000)
-enum { MS = 1000000, SLACK = 25 * MS };
+enum { MS = 1000000, SLACK = 25 * MS, RATE = 1000 };
 
 struct scene {
     struct pd_probe_join join;
-    uint32_t arrived, lost;
+    uint32_t arrived, lost, unknown;
     uint64_t now_ns;
 };
 
@@ -30,12 +30,13 @@ static void sent(struct scene *scene, uint32_t first, uint32_t probes)
 {
     const struct pd_probe_join_sent word = {first, first + probes};
 
-    pd_probe_join_sent(&scene->join, &word, scene->now_ns);
+    assert_true(pd_probe_join_sent(&scene->join, &word, RATE, scene->now_ns));
 }
 
 static void came(struct scene *scene, const struct pd_probe_join_came *word, uint32_t epoch)
 {
-    pd_probe_join_came(&scene->join, word, epoch, scene->now_ns, SLACK, count, scene);
+    scene->unknown +=
+        pd_probe_join_came(&scene->join, word, epoch, scene->now_ns, SLACK, count, scene);
 }
 
 /* The first few, all but those of the bits. */
@@ -136,11 +137,37 @@ static void long_silence_is_cut(void **state)
 
     (void)state;
     begin(&scene);
-    sent(&scene, FIRST, 1000000);
+    for (uint32_t seconds = 1; seconds <= 10; seconds++) {
+        scene.now_ns += 1000 * (uint64_t)MS;
+        sent(&scene, FIRST, seconds * RATE);
+    }
     scene.now_ns += SLACK;
     came(&scene, &none, 1);
     came(&scene, &none, 1);
     check(&scene, 0, PD_PROBE_JOIN_MOST);
+    assert_int_equal(scene.unknown, 10 * RATE - PD_PROBE_JOIN_MOST);
+}
+
+/* A sender that says to have sent what it cannot have, and a collector that says to have got it. */
+static void claims_beyond_the_rate_are_refused(void **state)
+{
+    struct scene scene;
+    const struct pd_probe_join_came none = {.any = false};
+    struct pd_probe_join_came word = some(1000000, 0);
+
+    (void)state;
+    begin(&scene);
+    scene.now_ns += 100 * (uint64_t)MS;
+    const struct pd_probe_join_sent claim = {FIRST, FIRST + 1000000};
+    assert_false(pd_probe_join_sent(&scene.join, &claim, RATE, scene.now_ns));
+    scene.now_ns += SLACK;
+    came(&scene, &none, 1);
+    came(&scene, &none, 1);
+    assert_in_range(scene.lost, RATE / 10, RATE);
+    uint32_t lost = scene.lost;
+    came(&scene, &word, 1);
+    assert_int_equal(scene.lost, lost);
+    assert_in_range(scene.arrived + scene.unknown, 0, RATE);
 }
 
 int main(void)
@@ -151,6 +178,7 @@ int main(void)
         cmocka_unit_test(a_way_that_never_carried_any_is_silent),
         cmocka_unit_test(who_begins_again_blames_nobody),
         cmocka_unit_test(long_silence_is_cut),
+        cmocka_unit_test(claims_beyond_the_rate_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
