@@ -17,6 +17,7 @@ struct settings {
     uint64_t seed;
     const char *app;
     const char *evidence;
+    const char *flows;
     bool json;
     bool every_run;
     const char *serve;
@@ -77,6 +78,11 @@ static const struct pd_option options[] = {
      .offset = offsetof(struct settings, evidence),
      .value = "FILE",
      .help = "write the evidence judged; with --app none, all there is"},
+    {.name = "flows",
+     .type = PD_OPTION_STRING,
+     .offset = offsetof(struct settings, flows),
+     .value = "FILE",
+     .help = "write the flows that end, a line each (level of packets)"},
     {.name = "every-run",
      .type = PD_OPTION_FLAG,
      .offset = offsetof(struct settings, every_run),
@@ -211,10 +217,17 @@ static int check(void *settings, const struct pd_cli_words *words, struct pd_err
     return err;
 }
 
-static int close_evidence(const struct settings *set, FILE *file, int err, struct pd_error *error)
+/* *ret_file stays NULL without a name. */
+static int open_file(const char *name, FILE **ret_file, struct pd_error *error)
+{
+    *ret_file = name ? fopen(name, "we") : NULL;
+    return name && !*ret_file ? pd_fail(error, -errno, "%.300s: %s", name, strerror(errno)) : 0;
+}
+
+static int close_file(const char *name, FILE *file, int err, struct pd_error *error)
 {
     if (file && fclose(file) && !err) {
-        err = pd_fail(error, -errno, "%.300s: %s", set->evidence, strerror(errno));
+        err = pd_fail(error, -errno, "%.300s: %s", name, strerror(errno));
     }
     return err;
 }
@@ -222,19 +235,18 @@ static int close_evidence(const struct settings *set, FILE *file, int err, struc
 static int simulate(const struct settings *set, const struct pd_sim_scenario *scenario,
                     const json_t *given, struct pd_sim_watch_end *ret_end, struct pd_error *error)
 {
-    FILE *evidence = set->evidence ? fopen(set->evidence, "w") : NULL;
-    const struct pd_sim_watch watch = {.scenario = scenario,
-                                       .seed = set->seed,
-                                       .app = find_app(set->app),
-                                       .args = given,
-                                       .every_run = set->every_run,
-                                       .evidence = evidence,
-                                       .report = set->json ? report_json : report_text};
+    struct pd_sim_watch watch = {.scenario = scenario,
+                                 .seed = set->seed,
+                                 .app = find_app(set->app),
+                                 .args = given,
+                                 .every_run = set->every_run,
+                                 .report = set->json ? report_json : report_text};
+    int err = open_file(set->evidence, &watch.evidence, error);
 
-    if (set->evidence && !evidence) {
-        return pd_fail(error, -errno, "%.300s: %s", set->evidence, strerror(errno));
-    }
-    return close_evidence(set, evidence, pd_sim_watch(&watch, ret_end, error), error);
+    err = err ? err : open_file(set->flows, &watch.flows, error);
+    err = err ? err : pd_sim_watch(&watch, ret_end, error);
+    err = close_file(set->evidence, watch.evidence, err, error);
+    return close_file(set->flows, watch.flows, err, error);
 }
 
 static int serve(const struct settings *set, const struct pd_sim_scenario *scenario,
@@ -276,7 +288,7 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
 const struct pd_cli_command pd_cli_simulate = {
     .name = "simulate",
     .synopsis = "SCENARIO.json [--seed N] [--app NAME [arguments]] [--evidence FILE] "
-                "[--serve ADDRESS [--speed N]]",
+                "[--flows FILE] [--serve ADDRESS [--speed N]]",
     .help = "simulate a network with faults and look for them",
     .details =
         "Simulates the network and traffic of the scenario, gives what agents would tell (records, "
@@ -296,7 +308,10 @@ const struct pd_cli_command pd_cli_simulate = {
         "{\"link\":\"9-17\",\"blackhole\":true,\"prefix\":\"10.2.1.0/24\"}, "
         "{\"switch\":9,\"split_bytes\":1000000}, {\"switch\":9,\"weights\":{\"17\":3}}], with "
         "card, hash, burst, start_s, end_s: docs/simulator.md), level "
-        "(\"flow\", \"packet\" or \"epoch\"), period_ms, alarm_retransmissions, buffer_pkts.",
+        "(\"flow\", \"packet\" or \"epoch\"), period_ms, alarm_retransmissions, buffer_pkts; at "
+        "the level of "
+        "packets: transport (\"tcp\", \"hpcc-int\", \"hpcc-pint\"), overhead_bytes, hop_ns, "
+        "telemetry (a plan, or a file that has one: see pathdump pint plan).",
     .options = options,
     .required = "",
     .words = "FILE",

@@ -187,7 +187,10 @@ int pd_sim_flows_next(struct pd_sim_flows *flows, double until_s, struct pd_sim_
     flow->retransmissions = flow->total_retransmissions = flow->acked_pkts = 0;
     flow->consecutive = flow->timeouts = 0;
     flow->alarm_us = 0;
-    flow->start_us = (uint64_t)((planned ? planned->start_s : flows->next_s) * 1e6);
+    double start_s = planned ? planned->start_s : flows->next_s;
+    flow->start_us = (uint64_t)(start_s * 1e6);
+    flow->begun_ns = (uint64_t)(start_s * 1e9);
+    flow->ended_ns = 0;
     flow->total_pkts = (uint64_t)ceil(bytes / PD_SIM_MSS_BYTES);
     flow->live = true;
     flow->used = true;

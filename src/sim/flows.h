@@ -41,6 +41,7 @@ struct pd_sim_flow {
     uint32_t timeouts;
     uint64_t alarm_us; /* end of the period of the latest POOR_PERF; 0: none */
     uint64_t start_us;
+    uint64_t begun_ns, ended_ns; /* level of packets; ended_ns 0: not, or given up */
     uint64_t total_pkts;
     bool live;   /* still sending */
     bool used;   /* in the table */

@@ -106,6 +106,22 @@ static int check_reach(const struct pd_sim_net *net, struct pd_error *error)
     return 0;
 }
 
+uint32_t pd_sim_net_farthest(const struct pd_sim_net *net)
+{
+    const struct pd_topology *topology = net->topology;
+    uint32_t most = 0;
+
+    for (uint32_t h = 0; h < topology->hosts_len; h++) {
+        const uint8_t *row =
+            net->distance + (size_t)net->rack_rank[topology->hosts[h].tor] * topology->switches_len;
+        for (uint32_t other = 0; other < topology->hosts_len; other++) {
+            uint32_t distance = row[topology->hosts[other].tor];
+            most = distance > most ? distance : most;
+        }
+    }
+    return most;
+}
+
 int pd_sim_net_init(const struct pd_topology *topology, struct pd_sim_net *ret_net,
                     struct pd_error *error)
 {

@@ -81,6 +81,9 @@ void pd_sim_net_route(const struct pd_sim_net *net, uint32_t src_host, uint32_t 
                       double bytes, struct pd_sim_random *random,
                       struct pd_sim_net_route *ret_route);
 
+/* Links between the two racks that are farthest apart. */
+uint32_t pd_sim_net_farthest(const struct pd_sim_net *net);
+
 static inline bool pd_sim_net_is_up(const struct pd_sim_net *net, uint32_t link)
 {
     return pd_links_of(net->topology, link)->is_host && link & 1;

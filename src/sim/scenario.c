@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "codec/pint/plan.h"
 #include "probe/plan/plan.h"
 #include "topology/generators.h"
 #include "topology/links.h"
@@ -152,6 +153,9 @@ static int read_numbers(struct reader *reader)
         err = read_spray(reader);
     }
     err = err ? err : read_level(reader);
+    err = err ? err
+              : pd_sim_transport_read(reader->root, s->level == PD_SIM_PACKETS, &s->transport,
+                                      reader->error);
     err = err ? err : read_probes(reader);
     return err ? err : pd_sim_meters_read(reader->root, s, reader->error);
 }
@@ -264,6 +268,46 @@ static int read_sizes(struct reader *reader)
         err = pd_sim_sizes_read(path, &reader->scenario.sizes, reader->error);
     }
     return err ? pd_fail_within(reader->error, "flow_sizes") : 0;
+}
+
+/* ---- telemetry */
+
+static int read_plan_text(struct reader *reader, const json_t *given)
+{
+    char *text = json_dumps(given, JSON_COMPACT);
+    int err = text ? pd_pint_plan_parse(text, strlen(text), "telemetry", &reader->scenario.plan,
+                                        reader->error)
+                   : pd_fail(reader->error, -ENOMEM, "no memory");
+
+    free(text);
+    return err;
+}
+
+/* A plan, or a file that has one. */
+static int read_telemetry(struct reader *reader)
+{
+    struct pd_sim_scenario *s = &reader->scenario;
+    const json_t *given = json_object_get(reader->root, "telemetry");
+    char path[PATH_MAX];
+    int err;
+
+    if (!given) {
+        return 0;
+    }
+    if (!json_is_string(given)) {
+        err = read_plan_text(reader, given);
+    } else if (!reader->files) {
+        return FAIL(reader, "telemetry: files are not read here");
+    } else {
+        err = beside(reader, json_string_value(given), path);
+        err = err ? err : pd_pint_plan_read(path, &s->plan, reader->error);
+        err = err ? pd_fail_within(reader->error, "telemetry") : 0;
+    }
+    if (!err && !s->transport.overhead_given && s->transport.kind != PD_SIM_HPCC_INT &&
+        s->plan->carrier == PD_PINT_TAG) {
+        s->transport.overhead_bytes = PD_SIM_TAG_BYTES;
+    }
+    return err;
 }
 
 /* ---- faults */
@@ -416,17 +460,25 @@ void pd_sim_scenario_done(struct pd_sim_scenario *scenario)
     }
     free(scenario->faults);
     free(scenario->planned);
+    pd_pint_plan_free(scenario->plan);
     *scenario = (struct pd_sim_scenario){0};
 }
 
 static int read_all(struct reader *reader)
 {
-    static const char *const names[] = {
-        "topology",      "link_mbps", "load",          "duration_s", "flow_sizes",
-        "spray",         "faults",    "level",         "period_ms",  "alarm_retransmissions",
-        "buffer_pkts",   "flows",     "epochs",        "epoch_s",    "flows_per_host",
-        "pkts_per_flow", "noise",     "random_faults", "traffic",    "probes",
-        "meters",        NULL};
+    static const char *const names[] = {"topology",       "link_mbps",
+                                        "load",           "duration_s",
+                                        "flow_sizes",     "spray",
+                                        "faults",         "level",
+                                        "period_ms",      "alarm_retransmissions",
+                                        "buffer_pkts",    "flows",
+                                        "epochs",         "epoch_s",
+                                        "flows_per_host", "pkts_per_flow",
+                                        "noise",          "random_faults",
+                                        "traffic",        "probes",
+                                        "meters",         "transport",
+                                        "overhead_bytes", "hop_ns",
+                                        "telemetry",      NULL};
     if (!json_is_object(reader->root)) {
         return pd_fail(reader->error, -PD_E_SYNTAX, "expected an object");
     }
@@ -440,6 +492,7 @@ static int read_all(struct reader *reader)
     if (!err) {
         err = read_sizes(reader);
     }
+    err = err ? err : read_telemetry(reader);
     if (!err) {
         err = read_faults(reader);
     }

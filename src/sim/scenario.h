@@ -11,6 +11,7 @@
 #include "meter/loop.h"
 #include "sim/faults.h"
 #include "sim/sizes.h"
+#include "sim/transport.h"
 #include "topology/topology.h"
 
 /* docs/simulator.md has the members. Unknown members are errors: a slip in a name would otherwise
@@ -50,6 +51,8 @@ struct pd_sim_planned {
     double start_s;
 };
 
+struct pd_pint_plan;
+
 struct pd_sim_scenario {
     struct pd_topology *topology;
     struct pd_sim_sizes sizes;
@@ -69,6 +72,8 @@ struct pd_sim_scenario {
     double probe_rate_hz; /* of each path; 0: there are none */
     uint32_t probe_max_hops;
     struct pd_sim_meters_settings meters;
+    struct pd_sim_transport transport; /* of the level of packets */
+    struct pd_pint_plan *plan;         /* "telemetry"; NULL: packets carry no digests */
 };
 
 /* `file` names the place that files of the scenario are relative to. 0, or an error with its place:

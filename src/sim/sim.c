@@ -19,7 +19,8 @@ struct run {
     struct pd_evidence_way *ways;
     struct pd_evidence_row *rows;
     struct pd_sim_sender *senders;
-    size_t ways_room, rows_room, senders_room;
+    struct pd_sim_ended *ended;
+    size_t ways_room, rows_room, senders_room, ended_room;
 };
 
 static void run_done(struct run *run)
@@ -34,6 +35,7 @@ static void run_done(struct run *run)
     free(run->ways);
     free(run->rows);
     free(run->senders);
+    free(run->ended);
 }
 
 static int run_init(struct run *run, const struct pd_sim_scenario *scenario, uint64_t seed,
@@ -139,6 +141,49 @@ static void look_at_sender(const struct run *run, const struct pd_sim_flow *flow
     run->ops->look(run->level, flow, ret_sender);
 }
 
+/* One packet after the other over an empty route, and the last acknowledgement back. */
+static double alone_ns(const struct run *run, const struct pd_sim_flow *flow)
+{
+    const struct pd_sim_scenario *scenario = run->world.scenario;
+    const struct pd_sim_net_route *route = &flow->routes[0].route;
+    double way_ns = 0, slowest_ns = 0;
+
+    for (uint32_t i = 0; i < route->links_len; i++) {
+        double byte_ns =
+            8e3 / pd_sim_net_mbps(&run->world.net, route->links[i], scenario->link_mbps);
+        double packet_ns = PD_SIM_MTU_BYTES * byte_ns;
+
+        slowest_ns = packet_ns > slowest_ns ? packet_ns : slowest_ns;
+        way_ns += packet_ns + 2.0 * scenario->transport.hop_ns +
+                  (scenario->transport.roomy ? PD_SIM_ACK_BYTES * byte_ns : 0);
+    }
+    return way_ns + slowest_ns * (double)(flow->total_pkts - 1);
+}
+
+static int take_ended(struct run *run, struct pd_sim_period *period)
+{
+    const struct pd_sim_flows *flows = &run->world.flows;
+    size_t len = 0;
+
+    for (uint32_t i = 0; i < flows->order_len; i++) {
+        const struct pd_sim_flow *flow = &flows->table[flows->order[i]];
+        if (flow->live || !flow->ended_ns) {
+            continue;
+        }
+        if (PD_GROW(run->ended, run->ended_room, len + 1)) {
+            return -ENOMEM;
+        }
+        run->ended[len++] = (struct pd_sim_ended){.flow = flow->id,
+                                                  .bytes = flow->total_pkts * PD_SIM_MSS_BYTES,
+                                                  .begun_ns = flow->begun_ns,
+                                                  .took_ns = flow->ended_ns - flow->begun_ns,
+                                                  .alone_ns = (uint64_t)alone_ns(run, flow)};
+    }
+    period->ended = run->ended;
+    period->ended_len = len;
+    return 0;
+}
+
 static int end_period(struct run *run, double from_s, pd_sim_visit *visit, void *context)
 {
     struct pd_sim_flows *flows = &run->world.flows;
@@ -150,6 +195,7 @@ static int end_period(struct run *run, double from_s, pd_sim_visit *visit, void 
     size_t ways_len = 0, len = 0, probed_len = 0, metered_len = 0;
     int err = run->probes ? pd_sim_probes_rows(run->probes, &probed, &probed_len, &period.anew) : 0;
     err = err ? err : pd_sim_meters_rows(run->world.meters, &metered, &metered_len);
+    err = err ? err : take_ended(run, &period);
     if (err || reserve(run, probed_len + metered_len)) {
         return -ENOMEM;
     }

@@ -56,6 +56,15 @@ struct pd_sim_sender {
     uint32_t srtt_us, rto_us, cwnd_pkts;
 };
 
+/* A flow of which everything was acknowledged, at the level of packets. */
+struct pd_sim_ended {
+    struct pd_flow_id flow;
+    uint64_t bytes; /* of full packets, without headers */
+    uint64_t begun_ns;
+    uint64_t took_ns;  /* from its start to the last acknowledgement */
+    uint64_t alone_ns; /* what it takes when there is nothing else, nor any telemetry */
+};
+
 /* What agents would tell of one period. Valid during the call. */
 struct pd_sim_period {
     uint64_t from_us, to_us;
@@ -63,6 +72,8 @@ struct pd_sim_period {
     const struct pd_evidence_row *flows;
     const struct pd_sim_sender *senders; /* of each flow */
     size_t flows_len, rows_len;
+    const struct pd_sim_ended *ended; /* in this period */
+    size_t ended_len;
     bool anew; /* probes saw a link die or come back: theirs are of the time since then */
     const struct pd_sim_totals *totals;
 };

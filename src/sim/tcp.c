@@ -25,8 +25,7 @@ static bool is_acked(const struct pd_sim_tcp *tcp, uint32_t order)
 
 bool pd_sim_tcp_may_send(struct pd_sim_tcp *tcp, uint64_t now_ns, uint32_t *ret_order)
 {
-    if (!tcp->left || tcp->in_flight >= (uint32_t)tcp->window ||
-        tcp->next - tcp->first >= PD_TCP_RING) {
+    if (!pd_sim_tcp_has_room(tcp)) {
         return false;
     }
     uint32_t order = tcp->next++;

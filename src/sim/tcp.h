@@ -38,6 +38,13 @@ struct pd_sim_tcp {
 
 void pd_sim_tcp_init(struct pd_sim_tcp *tcp, uint64_t pkts, bool sprayed, uint64_t now_ns);
 
+/* Whether the window has room for what there is to send. */
+static inline bool pd_sim_tcp_has_room(const struct pd_sim_tcp *tcp)
+{
+    return tcp->left && tcp->in_flight < (uint32_t)tcp->window &&
+           tcp->next - tcp->first < PD_TCP_RING;
+}
+
 /* May another packet go out? Then it counts as sent. */
 bool pd_sim_tcp_may_send(struct pd_sim_tcp *tcp, uint64_t now_ns, uint32_t *ret_order);
 

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,15 +142,39 @@ static int write_all(struct run *run, const struct pd_sim_period *period)
     return err ? pd_fail(run->error, err, "evidence: %s", pd_error_text(err)) : 0;
 }
 
+static int write_flows(struct run *run, const struct pd_sim_period *period)
+{
+    FILE *out = run->watch->flows;
+    char src[PD_ADDR_TEXT_BYTES], dst[PD_ADDR_TEXT_BYTES];
+
+    for (size_t i = 0; out && i < period->ended_len; i++) {
+        const struct pd_sim_ended *ended = &period->ended[i];
+        const struct pd_flow_id *flow = &ended->flow;
+
+        fprintf(out,
+                "{\"src\":\"%s\",\"dst\":\"%s\",\"src_port\":%u,\"dst_port\":%u,"
+                "\"bytes\":%" PRIu64 ",\"start_ns\":%" PRIu64 ",\"took_ns\":%" PRIu64
+                ",\"alone_ns\":%" PRIu64 "}\n",
+                pd_addr_format(&flow->src, flow->ip_version, src),
+                pd_addr_format(&flow->dst, flow->ip_version, dst), flow->src_port, flow->dst_port,
+                ended->bytes, ended->begun_ns, ended->took_ns, ended->alone_ns);
+    }
+    return out && ferror(out) ? pd_fail(run->error, -EIO, "flows: cannot be written") : 0;
+}
+
 static int visit(void *context, const struct pd_sim_period *period)
 {
     struct run *run = context;
     double now_s = period->totals->now_s;
+    int err = write_flows(run, period);
 
+    if (err) {
+        return err;
+    }
     if (!run->watch->app) {
         return write_all(run, period);
     }
-    int err = pd_sim_app_world_take(&run->world, period, run->error);
+    err = pd_sim_app_world_take(&run->world, period, run->error);
     if (err) {
         return err;
     }

@@ -29,6 +29,7 @@ struct pd_sim_watch {
     /* Evidence that was judged, or all that there is where there is no application, is written
      * here; NULL: nowhere. */
     FILE *evidence;
+    FILE *flows; /* flows that ended, a line each (docs/simulator.md); NULL: nowhere */
     /* Gets the report as JSON (report.h). Non-zero ends the run, which then returns it. */
     int (*report)(void *context, double now_s, const json_t *report);
     void *context;
