@@ -169,13 +169,13 @@ static int print_end(const struct pd_sim_watch_end *end, uint64_t seed, bool jso
 
     if (json) {
         return print_object(json_pack(
-            "{s:s,s:o,s:I,s:I,s:I,s:o,s:I,s:I,s:I,s:I,s:I,s:I}", "event", "end", "t_s",
+            "{s:s,s:o,s:I,s:I,s:I,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "event", "end", "t_s",
             round_to(totals->now_s, 1e3), "flows", (json_int_t)totals->flows, "packet_hops",
             (json_int_t)totals->packet_hops, "alarms", (json_int_t)totals->alarms, "wall_s",
             round_to(end->wall_s, 1e3), "lost_fault", (json_int_t)totals->lost_fault, "lost_queue",
             (json_int_t)totals->lost_queue, "refused", (json_int_t)totals->refused, "seed",
             (json_int_t)seed, "runs", (json_int_t)end->runs, "alarms_left",
-            (json_int_t)end->alarms_left));
+            (json_int_t)end->alarms_left, "values_lost", (json_int_t)totals->values_lost));
     }
     printf("%8.1f s  end: %s flows, %s packet-hops, %s alarms, in %.1f s; seed %" PRIu64 "\n",
            totals->now_s, pd_row_text_number(totals->flows, flows),

@@ -3,6 +3,7 @@
 #ifndef PD_SIM_LEVELS_H
 #define PD_SIM_LEVELS_H
 
+#include "sim/digests.h"
 #include "sim/flows.h"
 #include "sim/meters.h"
 #include "sim/net.h"
@@ -16,7 +17,8 @@ struct pd_sim_world {
     struct pd_sim_random random;
     struct pd_sim_flows flows;
     struct pd_sim_totals totals;
-    struct pd_sim_meters *meters; /* NULL: there are none */
+    struct pd_sim_meters *meters;   /* NULL: there are none */
+    struct pd_sim_digests *digests; /* NULL: packets carry none */
 };
 
 struct pd_sim_level_ops {

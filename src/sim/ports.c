@@ -119,8 +119,9 @@ struct pd_pint_plan *pd_sim_hpcc_plan(void)
                                     .function = PD_PINT_MAX,
                                     .rounding = PD_PINT_RANDOM,
                                     .codes = PD_PINT_CODES_MAX};
-    for (unsigned c = 1; c < PD_PINT_CODES_MAX; c++, value *= 1.025 * 1.025) {
+    for (unsigned c = 1; c < PD_PINT_CODES_MAX; c++) {
         query->values[c] = (uint64_t)value;
+        value *= 1.025 * 1.025;
     }
     plan->sets[0] = (struct pd_pint_set){.weight = PD_PINT_ONE, .queries_len = 1};
     if (pd_pint_plan_lay_out(plan, NULL)) {

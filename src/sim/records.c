@@ -16,11 +16,21 @@ enum { BATCH = 256 };
 
 struct pd_record_row {
     struct pd_tib_record record; /* its path is the process's (pd_path_intern) */
+    uint8_t *extra;              /* its further columns */
 };
+
+static void forget_columns(struct pd_sim_records *records)
+{
+    for (uint32_t i = 0; i < records->len; i++) {
+        free(records->rows[i].extra);
+    }
+    records->len = 0;
+}
 
 void pd_sim_records_done(struct pd_sim_records *records)
 {
     pd_tib_close(records->tib);
+    forget_columns(records);
     free(records->rows);
     *records = (struct pd_sim_records){0};
 }
@@ -87,7 +97,7 @@ static int flush(struct pd_sim_records *records, struct pd_error *error)
         return err;
     }
     err = append(records->tib, records->rows, records->len);
-    records->len = 0;
+    forget_columns(records);
     if (!err) {
         err = pd_tib_commit(records->tib);
     }
@@ -107,9 +117,17 @@ static int take_one(struct pd_sim_records *records, const struct pd_tib_record *
     if (PD_GROW(records->rows, records->room, records->len + 1)) {
         return pd_fail(error, -ENOMEM, "no memory");
     }
-    struct pd_record_row row = {*record};
+    struct pd_record_row row = {*record, NULL};
+    if (record->extra_bytes) {
+        row.extra = malloc(record->extra_bytes);
+        if (!row.extra) {
+            return pd_fail(error, -ENOMEM, "no memory");
+        }
+        row.record.extra = memcpy(row.extra, record->extra, record->extra_bytes);
+    }
     err = pd_path_intern(record->path, &row.record.path, NULL);
     if (err) {
+        free(row.extra);
         return pd_fail(error, err, "paths of records: %s", pd_error_text(err));
     }
     records->rows[records->len++] = row;
@@ -122,7 +140,7 @@ static int take_way(struct pd_sim_records *records, const struct pd_sim_period *
 {
     struct pd_path path = {.len = (uint16_t)way->nodes_len};
     uint64_t opened_us = period->senders[flow].opened_us;
-    const struct pd_tib_record record = {
+    struct pd_tib_record record = {
         .flow = period->flows[flow].flow,
         .path = &path,
         .stime_us = opened_us > period->from_us ? opened_us : period->from_us,
@@ -131,6 +149,11 @@ static int take_way(struct pd_sim_records *records, const struct pd_sim_period *
         .pkts = way->pkts,
     };
 
+    if (period->columns) {
+        const struct pd_sim_column *column = &period->columns[way - period->ways];
+        record.extra = column->bytes;
+        record.extra_bytes = column->len;
+    }
     memcpy(path.switches, way->nodes, way->nodes_len * sizeof *path.switches);
     return take_one(records, &record, error);
 }

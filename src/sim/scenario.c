@@ -283,6 +283,18 @@ static int read_plan_text(struct reader *reader, const json_t *given)
     return err;
 }
 
+static bool tells_utilisation(const struct pd_pint_plan *plan)
+{
+    for (unsigned q = 0; q < plan->queries_len; q++) {
+        const struct pd_pint_query *query = &plan->queries[q];
+        if (query->aggregation == PD_PINT_PACKET && query->function == PD_PINT_MAX &&
+            query->value == PD_PINT_UTILISATION) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A plan, or a file that has one. */
 static int read_telemetry(struct reader *reader)
 {
@@ -302,6 +314,9 @@ static int read_telemetry(struct reader *reader)
         err = beside(reader, json_string_value(given), path);
         err = err ? err : pd_pint_plan_read(path, &s->plan, reader->error);
         err = err ? pd_fail_within(reader->error, "telemetry") : 0;
+    }
+    if (!err && s->transport.kind == PD_SIM_HPCC_PINT && !tells_utilisation(s->plan)) {
+        err = FAIL(reader, "telemetry: hpcc-pint needs the maximum of utilisation-ppm by packet");
     }
     if (!err && !s->transport.overhead_given && s->transport.kind != PD_SIM_HPCC_INT &&
         s->plan->carrier == PD_PINT_TAG) {

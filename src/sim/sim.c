@@ -20,7 +20,8 @@ struct run {
     struct pd_evidence_row *rows;
     struct pd_sim_sender *senders;
     struct pd_sim_ended *ended;
-    size_t ways_room, rows_room, senders_room, ended_room;
+    struct pd_sim_column *columns; /* as many as ways, where there are digests */
+    size_t ways_room, rows_room, senders_room, ended_room, columns_room;
 };
 
 static void run_done(struct run *run)
@@ -36,6 +37,8 @@ static void run_done(struct run *run)
     free(run->rows);
     free(run->senders);
     free(run->ended);
+    free(run->columns);
+    pd_sim_digests_free(run->world.digests);
 }
 
 static int run_init(struct run *run, const struct pd_sim_scenario *scenario, uint64_t seed,
@@ -45,6 +48,7 @@ static int run_init(struct run *run, const struct pd_sim_scenario *scenario, uin
                                                                  : &pd_sim_flow_level};
     run->world.scenario = scenario;
     run->world.meters = NULL;
+    run->world.digests = NULL;
     run->world.random.state = seed;
     int err = pd_sim_net_init(scenario->topology, &run->world.net, error);
     if (err) {
@@ -56,6 +60,9 @@ static int run_init(struct run *run, const struct pd_sim_scenario *scenario, uin
         err = run->ops->new (&run->world, &run->level);
     }
     err = err ? err : pd_sim_meters_new(scenario, seed, &run->world.meters);
+    if (!err && scenario->plan) {
+        err = pd_sim_digests_new(scenario, &run->world.flows, &run->world.digests);
+    }
     return err ? pd_fail(error, err, "no memory")
                : pd_sim_probes_new(scenario, seed, &run->probes, error);
 }
@@ -70,21 +77,27 @@ static int reserve(struct run *run, size_t more)
     rows_len += more;
     if (PD_GROW(run->rows, run->rows_room, rows_len) ||
         PD_GROW(run->senders, run->senders_room, rows_len) ||
-        PD_GROW(run->ways, run->ways_room, ways_len)) {
+        PD_GROW(run->ways, run->ways_room, ways_len) ||
+        (run->world.digests && PD_GROW(run->columns, run->columns_room, ways_len))) {
         return -ENOMEM;
     }
     return 0;
 }
 
 /* The paths of a flow with what arrived on each; its slice is empty afterwards. */
-static size_t take_ways(struct pd_sim_flow *flow, struct pd_evidence_way *ways)
+static size_t take_ways(struct run *run, uint32_t place, struct pd_evidence_way *ways)
 {
+    struct pd_sim_flow *flow = &run->world.flows.table[place];
     size_t len = 0;
     for (uint32_t r = 0; r < flow->routes_len; r++) {
         struct pd_sim_route *route = &flow->routes[r];
         route->seen |= route->pkts > 0;
         if (!route->pkts && !(flow->retransmissions && route->seen)) {
             continue;
+        }
+        if (run->world.digests) {
+            struct pd_sim_column *column = &run->columns[ways + len - run->ways];
+            column->len = pd_sim_digests_column(run->world.digests, place, r, flow, &column->bytes);
         }
         ways[len++] = (struct pd_evidence_way){
             .nodes = route->route.path.switches,
@@ -177,7 +190,12 @@ static int take_ended(struct run *run, struct pd_sim_period *period)
                                                   .bytes = flow->total_pkts * PD_SIM_MSS_BYTES,
                                                   .begun_ns = flow->begun_ns,
                                                   .took_ns = flow->ended_ns - flow->begun_ns,
-                                                  .alone_ns = (uint64_t)alone_ns(run, flow)};
+                                                  .alone_ns = (uint64_t)alone_ns(run, flow),
+                                                  .has_digests = run->world.digests};
+        if (run->world.digests) {
+            run->ended[len - 1].told =
+                pd_sim_digests_told(run->world.digests, flows->order[i], flow);
+        }
     }
     period->ended = run->ended;
     period->ended_len = len;
@@ -202,7 +220,7 @@ static int end_period(struct run *run, double from_s, pd_sim_visit *visit, void 
     for (uint32_t i = 0; i < flows->order_len; i++) {
         struct pd_sim_flow *flow = &flows->table[flows->order[i]];
         struct pd_evidence_way *ways = &run->ways[ways_len];
-        size_t n = take_ways(flow, ways);
+        size_t n = take_ways(run, flows->order[i], ways);
         if (!n && !flow->retransmissions) {
             continue;
         }
@@ -217,6 +235,8 @@ static int end_period(struct run *run, double from_s, pd_sim_visit *visit, void 
     totals->flows = flows->started;
     totals->refused = flows->refused;
     period.flows = run->rows;
+    period.ways = run->ways;
+    period.columns = run->world.digests ? run->columns : NULL;
     period.senders = run->senders;
     period.flows_len = len;
     period.rows_len = len + probed_len + metered_len;
@@ -226,7 +246,11 @@ static int end_period(struct run *run, double from_s, pd_sim_visit *visit, void 
     if (metered_len) {
         memcpy(run->rows + len + probed_len, metered, metered_len * sizeof *metered);
     }
+    totals->values_lost = run->world.digests ? pd_sim_digests_lost(run->world.digests) : 0;
     err = visit(context, &period);
+    if (run->world.digests) {
+        pd_sim_digests_clear(run->world.digests);
+    }
     pd_sim_flows_sweep(flows);
     return err;
 }

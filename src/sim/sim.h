@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "evidence/evidence.h"
+#include "sim/digests.h"
 #include "sim/scenario.h"
 
 /* Paper 000, section 4.3: each host generates web traffic, some interfaces drop packets at random,
@@ -38,6 +39,7 @@ struct pd_sim_totals {
     uint64_t lost_fault;  /* packets that faulty links dropped */
     uint64_t lost_queue;  /* packets that full queues dropped */
     uint64_t refused;     /* flows beyond the simulator's limit */
+    uint64_t values_lost; /* measured, and beyond what digests may hold */
 };
 
 /* A sender's TCP as the monitor of its host knows it at the end of a period. */
@@ -63,6 +65,14 @@ struct pd_sim_ended {
     uint64_t begun_ns;
     uint64_t took_ns;  /* from its start to the last acknowledgement */
     uint64_t alone_ns; /* what it takes when there is nothing else, nor any telemetry */
+    bool has_digests;
+    struct pd_sim_told told; /* by them */
+};
+
+/* Further columns of a record (tib/record.h). */
+struct pd_sim_column {
+    const uint8_t *bytes;
+    uint32_t len;
 };
 
 /* What agents would tell of one period. Valid during the call. */
@@ -72,7 +82,9 @@ struct pd_sim_period {
     const struct pd_evidence_row *flows;
     const struct pd_sim_sender *senders; /* of each flow */
     size_t flows_len, rows_len;
-    const struct pd_sim_ended *ended; /* in this period */
+    const struct pd_evidence_way *ways;  /* of all flows */
+    const struct pd_sim_column *columns; /* of each way, what was measured there; NULL: none */
+    const struct pd_sim_ended *ended;    /* in this period */
     size_t ended_len;
     bool anew; /* probes saw a link die or come back: theirs are of the time since then */
     const struct pd_sim_totals *totals;

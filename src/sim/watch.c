@@ -154,10 +154,16 @@ static int write_flows(struct run *run, const struct pd_sim_period *period)
         fprintf(out,
                 "{\"src\":\"%s\",\"dst\":\"%s\",\"src_port\":%u,\"dst_port\":%u,"
                 "\"bytes\":%" PRIu64 ",\"start_ns\":%" PRIu64 ",\"took_ns\":%" PRIu64
-                ",\"alone_ns\":%" PRIu64 "}\n",
+                ",\"alone_ns\":%" PRIu64,
                 pd_addr_format(&flow->src, flow->ip_version, src),
                 pd_addr_format(&flow->dst, flow->ip_version, dst), flow->src_port, flow->dst_port,
                 ended->bytes, ended->begun_ns, ended->took_ns, ended->alone_ns);
+        if (ended->has_digests) {
+            fprintf(out, ",\"decided_at\":%" PRIu64 ",\"known_at\":%" PRIu64 ",\"wrong\":%s",
+                    ended->told.decided_at, ended->told.known_at,
+                    ended->told.wrong ? "true" : "false");
+        }
+        fputs("}\n", out);
     }
     return out && ferror(out) ? pd_fail(run->error, -EIO, "flows: cannot be written") : 0;
 }

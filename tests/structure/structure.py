@@ -45,8 +45,8 @@ MAY_USE = may_use()
 # What a stage's subfolders offer to others. Every other header of a subfolder is that backend's
 # own.
 OFFERED = {
-    "codec/pint/encode.h", "codec/pint/flow.h", "codec/pint/numbers.h", "codec/pint/plan.h",
-    "codec/pint/planner.h",
+    "codec/pint/encode.h", "codec/pint/flow.h", "codec/pint/formulas.h", "codec/pint/numbers.h",
+    "codec/pint/plan.h", "codec/pint/planner.h",
     "codec/pint/tables.h", "codec/pint/trials.h", "codec/pint/values.h", "codec/tagging/mark.h",
     "codec/tagging/trace.h",
     "probe/plan/plan.h",

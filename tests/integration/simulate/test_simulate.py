@@ -13,6 +13,13 @@ BIN = os.environ.get("PD_BIN") or os.path.join(os.path.dirname(os.path.abspath(_
                                                "../../../build/release/bin")
 SMALL = {"topology": {"fat_tree": 4}, "link_mbps": 200, "flow_sizes": "hadoop", "duration_s": 4}
 FAULT = {"faults": [{"link": "9-17", "loss": .04}]}
+PLAN = {"version": 1, "seed": 7, "carrier": "tag", "bits": 16, "queries": [
+    {"name": "path", "aggregation": "static", "value": "switch-id", "coding": "hash", "bits": 8,
+     "instances": 1, "tau": 32768, "xor": [65536]},
+    {"name": "latency", "aggregation": "dynamic", "value": "hop-latency-ns", "bits": 8,
+     "rounding": "nearest", "values": [0] + [500 * 2 ** i for i in range(20)],
+     "bounds": [0] + [400 * 2 ** i for i in range(20)]}],
+    "sets": [{"weight": 65536, "queries": ["path", "latency"]}]}
 
 
 def simulate(scenario, *flags):
@@ -67,6 +74,51 @@ class Simulate(unittest.TestCase):
         self.assertIn("9-17", verdicts[-1]["links"])
         self.assertFalse([v for v in verdicts if v["certain"]])
         self.assertEqual(len(events({**SMALL, **FAULT}, "--app", "none")), 1)
+
+    def test_transports(self):
+        """flows that end, with their times; PINT leaves more to data than INT, acknowledgements
+        and all"""
+        took = {}
+        for transport in ("tcp", "hpcc-int", "hpcc-pint"):
+            with tempfile.NamedTemporaryFile("r", suffix=".ndjson") as f:
+                scenario = {"topology": {"fat_tree": 4}, "link_mbps": 10000, "hop_ns": 1000,
+                            "load": 0, "duration_s": .05, "period_ms": 10, "level": "packet",
+                            "transport": transport,
+                            "flows": [{"src": 21, "dst": 36, "bytes": 1e6}]}
+                events(scenario, "--app", "none", "--flows", f.name)
+                flow, = [json.loads(line) for line in f]
+            self.assertEqual((flow["src"], flow["dst"]), ("10.1.1.2", "10.4.2.3"))
+            self.assertLess(flow["alone_ns"], flow["took_ns"])
+            self.assertLess(flow["took_ns"], 1.5 * flow["alone_ns"])
+            took[transport] = flow["took_ns"]
+        self.assertLess(took["hpcc-pint"], took["hpcc-int"])
+        code, _, err = simulate({**SMALL, "transport": "hpcc-int"})
+        self.assertEqual(code, 1)
+        self.assertIn("level of packets", err)
+
+    def test_measured_latency(self):
+        """tail-latency names the port before a narrow link by what digests tell, and no other"""
+        with tempfile.TemporaryDirectory() as at:
+            done = subprocess.run([os.path.join(BIN, "pathdump"), "topology", "generate",
+                                   "fat-tree", "--k", "4"], capture_output=True, text=True,
+                                  check=True)
+            topology = json.loads(done.stdout)
+            for link in topology["links"]:
+                if (link["source"], link["target"]) == (11, 3):
+                    link["mbps"] = 20
+                elif {link["source"], link["target"]} == {3, 11}:
+                    link["mbps"] = 20
+            with open(os.path.join(at, "narrow.json"), "w") as f:
+                json.dump(topology, f)
+            with open(os.path.join(at, "scenario.json"), "w") as f:
+                json.dump({"topology": "narrow.json", "level": "packet", "link_mbps": 1000,
+                           "load": 0, "duration_s": 2, "telemetry": PLAN,
+                           "flows": [{"src": 21 + i % 4, "dst": 25, "src_port": 2000 + i,
+                                      "bytes": 30000, "start_s": .008 * i}
+                                     for i in range(200)]}, f)
+            report = [event for event in events(os.path.join(at, "scenario.json"), "--app",
+                                                "tail-latency") if event["event"] == "verdict"][-1]
+            self.assertEqual(report["links"], ["11-3"])
 
     def test_blackhole(self):
         """paper 000, section 4.4: a sprayed flow of 100 kB leaves 3 suspects, or 4, and none

@@ -13,6 +13,7 @@
 #include "packet/sample.h"
 #include "sim/ports.h"
 #include "sim/sim.h"
+#include "telemetry/column.h"
 
 /* ---- members */
 
@@ -233,6 +234,94 @@ static void digests_tell_the_busiest_port(void **state)
     pd_pint_plan_free(plan);
 }
 
+/* ---- receivers */
+
+#define LATENCY_PLAN                                                                               \
+    "{\"version\":1,\"seed\":7,\"carrier\":\"tag\",\"bits\":16,\"queries\":["                      \
+    "{\"name\":\"path\",\"aggregation\":\"static\",\"value\":\"switch-id\",\"coding\":\"hash\","   \
+    "\"bits\":8,\"instances\":1,\"tau\":32768,\"xor\":[65536]},"                                   \
+    "{\"name\":\"latency\",\"aggregation\":\"dynamic\",\"value\":\"hop-latency-ns\",\"bits\":4,"   \
+    "\"rounding\":\"nearest\",\"values\":[0,1200,12000,120000],\"bounds\":[0,1000,10000,100000]}]" \
+    ","                                                                                            \
+    "\"sets\":[{\"weight\":65536,\"queries\":[\"path\",\"latency\"]}]}"
+
+struct measured {
+    uint64_t samples, slow; /* slow: at place 2, the switch before the narrow link */
+    unsigned ended, known;
+};
+
+static void add_series(struct measured *measured, const struct pd_telemetry_series *series)
+{
+    for (uint32_t b = 0; b < series->len; b++) {
+        measured->samples += series->bins[b].count;
+        if (series->bins[b].value == 120000) {
+            assert_int_equal(series->place, 2);
+            measured->slow += series->bins[b].count;
+        } else { /* 1.2 us for a packet, with a tag, at 10 Gb/s */
+            assert_true(series->bins[b].value == 1200 || series->place == 2);
+        }
+    }
+}
+
+static int take_columns(void *context, const struct pd_sim_period *period)
+{
+    struct measured *measured = context;
+
+    for (size_t i = 0; i < period->flows_len; i++) {
+        for (size_t w = 0; w < period->flows[i].ways_len; w++) {
+            const struct pd_sim_column *bytes =
+                &period->columns[period->flows[i].ways + w - period->ways];
+            struct pd_telemetry_series series = {0};
+            struct pd_telemetry_column column;
+
+            assert_true(bytes->len > 6);
+            assert_int_equal(pd_telemetry_column_open(bytes->bytes + 6, bytes->len - 6, &column),
+                             0);
+            assert_int_equal(column.host, 36);
+            while (pd_telemetry_column_next(&column, &series)) {
+                assert_string_equal(series.name, "latency");
+                add_series(measured, &series);
+            }
+        }
+    }
+    for (size_t i = 0; i < period->ended_len; i++, measured->ended++) {
+        assert_true(period->ended[i].has_digests && !period->ended[i].told.wrong);
+        measured->known += period->ended[i].told.known_at > 0;
+    }
+    return 0;
+}
+
+/* One flow, its packets paced by nobody, into a way up that carries a hundredth: its waits stand at
+ * that switch alone, and its path becomes known. */
+static void waits_are_measured_where_they_are(void **state)
+{
+    struct pd_sim_scenario scenario;
+    struct pd_sim_totals totals;
+    struct pd_error error = {0};
+    struct measured measured = {0};
+
+    (void)state;
+    if (parse("\"level\":\"packet\",\"load\":0,\"duration_s\":0.05,\"link_mbps\":10000,"
+              "\"hop_ns\":1000,\"period_ms\":10,\"telemetry\":" LATENCY_PLAN
+              ",\"flows\":[{\"src\":21,\"dst\":36,\"bytes\":3e5}]",
+              &scenario, &error)) {
+        fail_msg("%s", error.text);
+    }
+    assert_int_equal(scenario.transport.overhead_bytes, PD_SIM_TAG_BYTES);
+    for (uint32_t i = 0; i < scenario.topology->fabric_links_len; i++) {
+        struct pd_link *link = (struct pd_link *)(uintptr_t)&scenario.topology->links[i];
+        bool leaves_second = scenario.topology->switches[link->ends[0]].id >= 9;
+        link->mbps = leaves_second && scenario.topology->switches[link->ends[0]].id <= 10 ? 100 : 0;
+    }
+    assert_int_equal(pd_sim_run(&scenario, 1, take_columns, &measured, &totals, &error), 0);
+    assert_int_equal(measured.ended, 1);
+    assert_int_equal(measured.known, 1);
+    assert_int_equal(measured.samples, 208);
+    assert_true(measured.slow > 20 && measured.slow < 65); /* a fifth of the packets, or so */
+    assert_int_equal(totals.values_lost, 0);
+    pd_sim_scenario_done(&scenario);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +333,7 @@ int main(void)
         cmocka_unit_test(two_flows_share_it),
         cmocka_unit_test(packet_ids_are_those_of_frames),
         cmocka_unit_test(digests_tell_the_busiest_port),
+        cmocka_unit_test(waits_are_measured_where_they_are),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
