@@ -15,10 +15,20 @@
 
 #define PD_LOOKUP3_START 0xdeadbeefu
 
-static inline uint32_t pd_lookup3_rotated(uint32_t x, unsigned bits)
-{
-    return x << bits | x >> (32 - bits);
-}
+/* Macros, since they also work on vectors of words (codec/pint/draws.c). */
+#define PD_LOOKUP3_ROTATED(x, bits) ((x) << (bits) | (x) >> (32 - (bits)))
+
+/* The rounds that end it, on three variables; the value is in c. */
+#define PD_LOOKUP3_FINISH(a, b, c)                       \
+    do {                                                 \
+        (c) = ((c) ^ (b)) - PD_LOOKUP3_ROTATED((b), 14); \
+        (a) = ((a) ^ (c)) - PD_LOOKUP3_ROTATED((c), 11); \
+        (b) = ((b) ^ (a)) - PD_LOOKUP3_ROTATED((a), 25); \
+        (c) = ((c) ^ (b)) - PD_LOOKUP3_ROTATED((b), 16); \
+        (a) = ((a) ^ (c)) - PD_LOOKUP3_ROTATED((c), 4);  \
+        (b) = ((b) ^ (a)) - PD_LOOKUP3_ROTATED((a), 14); \
+        (c) = ((c) ^ (b)) - PD_LOOKUP3_ROTATED((b), 24); \
+    } while (0)
 
 struct pd_lookup3 {
     uint32_t a, b, c;
@@ -35,17 +45,17 @@ static inline void pd_lookup3_mix(struct pd_lookup3 *h, uint32_t x, uint32_t y, 
 {
     uint32_t a = h->a + x, b = h->b + y, c = h->c + z;
 
-    a = (a - c) ^ pd_lookup3_rotated(c, 4);
+    a = (a - c) ^ PD_LOOKUP3_ROTATED(c, 4);
     c += b;
-    b = (b - a) ^ pd_lookup3_rotated(a, 6);
+    b = (b - a) ^ PD_LOOKUP3_ROTATED(a, 6);
     a += c;
-    c = (c - b) ^ pd_lookup3_rotated(b, 8);
+    c = (c - b) ^ PD_LOOKUP3_ROTATED(b, 8);
     b += a;
-    a = (a - c) ^ pd_lookup3_rotated(c, 16);
+    a = (a - c) ^ PD_LOOKUP3_ROTATED(c, 16);
     c += b;
-    b = (b - a) ^ pd_lookup3_rotated(a, 19);
+    b = (b - a) ^ PD_LOOKUP3_ROTATED(a, 19);
     a += c;
-    c = (c - b) ^ pd_lookup3_rotated(b, 4);
+    c = (c - b) ^ PD_LOOKUP3_ROTATED(b, 4);
     b += a;
     *h = (struct pd_lookup3){a, b, c};
 }
@@ -55,13 +65,8 @@ static inline uint32_t pd_lookup3_end(struct pd_lookup3 h, uint32_t x, uint32_t 
 {
     uint32_t a = h.a + x, b = h.b + y, c = h.c + z;
 
-    c = (c ^ b) - pd_lookup3_rotated(b, 14);
-    a = (a ^ c) - pd_lookup3_rotated(c, 11);
-    b = (b ^ a) - pd_lookup3_rotated(a, 25);
-    c = (c ^ b) - pd_lookup3_rotated(b, 16);
-    a = (a ^ c) - pd_lookup3_rotated(c, 4);
-    b = (b ^ a) - pd_lookup3_rotated(a, 14);
-    return (c ^ b) - pd_lookup3_rotated(b, 24);
+    PD_LOOKUP3_FINISH(a, b, c);
+    return c;
 }
 
 /* J(start; words…), at least one word. */

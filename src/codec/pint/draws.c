@@ -7,8 +7,7 @@
 typedef uint32_t lanes __attribute__((vector_size(4 * PD_PINT_DRAWS_MAX)));
 typedef int32_t signed_lanes __attribute__((vector_size(4 * PD_PINT_DRAWS_MAX)));
 
-#define WORDS            (PD_PINT_HOPS_MAX / 32)
-#define ROTATED(x, bits) ((x) << (bits) | (x) >> (32 - (bits)))
+#define WORDS (PD_PINT_HOPS_MAX / 32)
 
 /* The packets, and what was worked out for one tag. */
 struct packets {
@@ -31,13 +30,7 @@ static inline __attribute__((always_inline)) void draw(uint32_t start, unsigned 
     const uint32_t first = PD_LOOKUP3_START + 4 * words + start;
     lanes a = *x + first, b = (lanes){} + (first + y), c = (lanes){} + (first + z);
 
-    c = (c ^ b) - ROTATED(b, 14);
-    a = (a ^ c) - ROTATED(c, 11);
-    b = (b ^ a) - ROTATED(a, 25);
-    c = (c ^ b) - ROTATED(b, 16);
-    a = (a ^ c) - ROTATED(c, 4);
-    b = (b ^ a) - ROTATED(a, 14);
-    c = (c ^ b) - ROTATED(b, 24);
+    PD_LOOKUP3_FINISH(a, b, c);
     *ret_drawn = c >> 16;
 }
 
