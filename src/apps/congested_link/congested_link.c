@@ -143,14 +143,15 @@ static int fullest_first(const void *a, const void *b)
 static void show_links(const struct uses *uses, struct use *const *order, uint64_t k,
                        double seconds, struct pd_report *report)
 {
-    for (size_t i = 0; i < uses->len && i < k && order[i]->flows; i++) {
+    for (size_t i = 0; i < uses->len && i < k && order[i]->bytes > 0; i++) {
         json_t *use = uses->capacity_bytes > 0 ? json_real(use_of(uses, order[i])) : NULL;
+        json_t *measured = order[i]->measured >= 0 ? json_real(order[i]->measured) : NULL;
 
         pd_app_report_row(report, "links",
-                          json_pack("{s:o, s:f, s:o*, s:I}", "link",
+                          json_pack("{s:o, s:f, s:o*, s:o*, s:I}", "link",
                                     pd_app_link_json(order[i]->link), "mbps",
-                                    order[i]->bytes * 8 / 1e6 / seconds, "use", use, "flows",
-                                    (json_int_t)order[i]->flows));
+                                    order[i]->bytes * 8 / 1e6 / seconds, "use", use, "measured",
+                                    measured, "flows", (json_int_t)order[i]->flows));
     }
 }
 
@@ -244,13 +245,31 @@ static int check(const struct pd_app_call *call, struct pd_error *error)
     return 0;
 }
 
+/* The loads that are judged: bytes that arrived, and what ports measured. */
+static int count(const struct pd_app_call *call, const struct pd_app_flows *flows,
+                 const struct pd_app_window *window, uint64_t mbps, struct uses *uses,
+                 struct pd_report *report)
+{
+    struct pd_app_measured measured = {0};
+    int err = pd_congested_link_uses_count(uses, call->world->topology, flows, window, mbps);
+
+    err = err ? err : pd_app_measured_ask(call, window, &measured);
+    size_t len = err ? 0 : pd_congested_link_uses_measure(uses, &measured);
+    if (len) {
+        pd_app_report_evidence(report, "the ports of %zu of %zu links measured their utilisation",
+                               len, uses->len);
+    }
+    pd_app_measured_done(&measured);
+    return err;
+}
+
 static int look(const struct pd_app_call *call, const struct pd_app_flows *flows,
                 const struct pd_app_window *window, uint64_t mbps, struct pd_report *report,
                 struct pd_error *error)
 {
     struct uses uses = {0};
     struct use **order = NULL;
-    int err = pd_congested_link_uses_count(&uses, call->world->topology, flows, window, mbps);
+    int err = count(call, flows, window, mbps, &uses, report);
 
     if (!err) {
         order = calloc(uses.len + 1,
@@ -311,6 +330,7 @@ static const struct pd_app_param params[] = {
      .value = "N",
      .fallback = "10",
      .help = "how many links are listed"},
+    PD_APP_MEASURED_PARAM,
     PD_APP_WINDOW_PARAMS("10"),
     {.name = NULL},
 };

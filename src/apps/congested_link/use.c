@@ -73,7 +73,7 @@ static void add_links(struct uses *uses, const struct pd_topology *topology)
 
         for (uint32_t n = 0; n < at->switch_neighbours; n++) {
             uses->list[uses->len++] =
-                (struct use){{at->id, topology->switches[at->neighbours[n].node].id}, 0, 0};
+                (struct use){{at->id, topology->switches[at->neighbours[n].node].id}, 0, 0, -1};
         }
     }
 }
@@ -97,7 +97,7 @@ int pd_congested_link_uses_count(struct uses *uses, const struct pd_topology *to
         uses->flows[uses->flows_len++] = (struct use_flow){row, bytes, false};
         for (unsigned hop = 0; hop + 1 < row->path.len; hop++) {
             uses->list[uses->len++] =
-                (struct use){{row->path.switches[hop], row->path.switches[hop + 1]}, bytes, 1};
+                (struct use){{row->path.switches[hop], row->path.switches[hop + 1]}, bytes, 1, -1};
         }
     }
     merge(uses);
@@ -105,6 +105,22 @@ int pd_congested_link_uses_count(struct uses *uses, const struct pd_topology *to
         qsort(uses->flows, uses->flows_len, sizeof *uses->flows, largest_first);
     }
     return 0;
+}
+
+size_t pd_congested_link_uses_measure(struct uses *uses, const struct pd_app_measured *measured)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < uses->len; i++) {
+        struct use *use = &uses->list[i];
+        double bytes;
+
+        use->measured = pd_app_measured_used(measured, use->link);
+        bytes = use->measured * uses->capacity_bytes;
+        use->bytes = bytes > use->bytes ? bytes : use->bytes;
+        len += use->measured >= 0;
+    }
+    return len;
 }
 
 struct use *pd_congested_link_uses_find(const struct uses *uses, struct pd_link_match link)

@@ -4,6 +4,7 @@
 #define PD_APPS_CONGESTED_LINK_USE_H
 
 #include "apps/flows.h"
+#include "apps/measured.h"
 #include "apps/window.h"
 #include "topology/topology.h"
 
@@ -13,7 +14,8 @@
 struct use {
     struct pd_link_match link;
     double bytes;
-    uint64_t flows; /* and paths */
+    uint64_t flows;  /* and paths */
+    double measured; /* share of the capacity at the port; negative: not known */
 };
 
 struct use_flow {
@@ -34,6 +36,9 @@ struct uses {
 int pd_congested_link_uses_count(struct uses *uses, const struct pd_topology *topology,
                                  const struct pd_app_flows *flows,
                                  const struct pd_app_window *window, uint64_t link_mbps);
+/* A port that measured more than arrived over it has sent more: the difference was lost, or was
+ * there in bursts. Returns how many links were measured. */
+size_t pd_congested_link_uses_measure(struct uses *uses, const struct pd_app_measured *measured);
 struct use *pd_congested_link_uses_find(const struct uses *uses,
                                         struct pd_link_match link); /* NULL: there is none */
 void pd_congested_link_uses_done(struct uses *uses);                /* works on zeroed memory */

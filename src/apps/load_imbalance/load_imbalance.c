@@ -22,7 +22,8 @@ struct judged {
     uint32_t group;
     double rate_pct;
     double chance; /* that flows of these sizes, each put by itself, make such a load */
-    size_t top;    /* link with the most bytes */
+    size_t top;    /* link with the highest load */
+    bool measured; /* loads are those that ports measured */
     uint64_t run;  /* so many largest flows lie on one link … */
     size_t run_link;
     uint64_t run_bytes, next_bytes; /* the smallest of them; the largest flow elsewhere */
@@ -34,20 +35,30 @@ static double rate_of(double most, double sum, double links)
     return sum > 0 ? (most / (sum / links) - 1) * 100 : 0;
 }
 
+/* Bytes that arrived over a link, or the share of the group's that its port measured. */
+static double load_of(const struct load_link *link, double sum, double measured)
+{
+    return measured > 0 ? link->measured / measured * sum : (double)link->bytes;
+}
+
 static void judge_load(const struct loads *loads, struct judged *judged)
 {
     size_t begin, end;
-    double sum = 0, squares = 0, most = 0;
+    double sum = 0, squares = 0, most = 0, measured = 0;
 
     pd_load_imbalance_loads_group(loads, judged->group, &begin, &end);
     judged->top = begin;
+    judged->measured = pd_load_imbalance_loads_measured(loads, judged->group);
     for (size_t i = begin; i < end; i++) {
-        double bytes = (double)loads->links[i].bytes;
-
-        sum += bytes;
+        sum += (double)loads->links[i].bytes;
         squares += loads->links[i].squares;
-        if (bytes > most) {
-            most = bytes;
+        measured += judged->measured ? loads->links[i].measured : 0;
+    }
+    for (size_t i = begin; i < end; i++) {
+        double load = load_of(&loads->links[i], sum, measured);
+
+        if (load > most) {
+            most = load;
             judged->top = i;
         }
     }
@@ -112,11 +123,13 @@ static void show_links(const struct loads *loads, uint32_t group, struct pd_repo
     for (size_t i = begin; i < end; i++) {
         const struct load_link *link = &loads->links[i];
 
+        json_t *measured = link->measured >= 0 ? json_real(link->measured) : NULL;
+
         pd_app_report_row(report, "links",
-                          json_pack("{s:o, s:I, s:I, s:f}", "link", pd_app_link_json(link->link),
-                                    "bytes", (json_int_t)link->bytes, "flows",
-                                    (json_int_t)link->flows, "share",
-                                    sum > 0 ? (double)link->bytes / sum : 0));
+                          json_pack("{s:o, s:I, s:I, s:f, s:o*}", "link",
+                                    pd_app_link_json(link->link), "bytes", (json_int_t)link->bytes,
+                                    "flows", (json_int_t)link->flows, "share",
+                                    sum > 0 ? (double)link->bytes / sum : 0, "measured", measured));
     }
 }
 
@@ -294,6 +307,7 @@ static int balance(const struct pd_app_call *call, const struct pd_app_window *w
     double threshold = pd_app_arg_number(call->args, "threshold", 40);
     struct loads loads = {0};
     struct pd_app_flows flows = {0};
+    struct pd_app_measured measured = {0};
     int err = pd_load_imbalance_loads_choose(&loads, call, error);
 
     if (!err) {
@@ -303,9 +317,16 @@ static int balance(const struct pd_app_call *call, const struct pd_app_window *w
         err = pd_load_imbalance_loads_count(&loads, &flows, window,
                                             pd_app_arg_number(call->args, "interval", 5), error);
     }
+    if (!err && (err = pd_app_measured_ask(call, window, &measured))) {
+        pd_fail(error, err, "%s", pd_error_text(err));
+    }
     if (!err) {
+        pd_load_imbalance_loads_measure(&loads, &measured);
         struct judged judged = worst_group(&loads);
 
+        if (judged.measured) {
+            pd_app_report_evidence(report, "loads are the utilisation that ports measured");
+        }
         say(&loads, &judged, threshold, report);
         show_links(&loads, judged.group, report);
         show_sizes(&loads, judged.group, report);
@@ -367,6 +388,7 @@ static const struct pd_app_param params[] = {
      .kind = PD_APP_INTEGER,
      .value = "N",
      .help = "packet spraying: its protocol"},
+    PD_APP_MEASURED_PARAM,
     PD_APP_WINDOW_PARAMS("60"),
     {.name = NULL},
 };

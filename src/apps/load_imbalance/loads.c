@@ -24,7 +24,8 @@ static int add_link(struct loads *loads, uint32_t from, uint32_t to, uint32_t gr
     if (PD_GROW(loads->links, loads->links_room, loads->links_len + 1)) {
         return out_of_memory(error);
     }
-    loads->links[loads->links_len++] = (struct load_link){.link = {from, to}, .group = group};
+    loads->links[loads->links_len++] =
+        (struct load_link){.link = {from, to}, .group = group, .measured = -1};
     return 0;
 }
 
@@ -258,6 +259,32 @@ int pd_load_imbalance_loads_count(struct loads *loads, const struct pd_app_flows
     }
     err = err ? err : sort_flows(loads);
     return err ? out_of_memory(error) : 0;
+}
+
+size_t pd_load_imbalance_loads_measure(struct loads *loads, const struct pd_app_measured *measured)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < loads->links_len; i++) {
+        loads->links[i].measured = pd_app_measured_used(measured, loads->links[i].link);
+        len += loads->links[i].measured >= 0;
+    }
+    return len;
+}
+
+bool pd_load_imbalance_loads_measured(const struct loads *loads, uint32_t group)
+{
+    size_t begin, end;
+    double sum = 0;
+
+    pd_load_imbalance_loads_group(loads, group, &begin, &end);
+    for (size_t i = begin; i < end; i++) {
+        if (loads->links[i].measured < 0) {
+            return false;
+        }
+        sum += loads->links[i].measured;
+    }
+    return sum > 0;
 }
 
 void pd_load_imbalance_loads_done(struct loads *loads)

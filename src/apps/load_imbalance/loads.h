@@ -4,6 +4,7 @@
 #define PD_APPS_LOAD_IMBALANCE_LOADS_H
 
 #include "apps/flows.h"
+#include "apps/measured.h"
 #include "apps/window.h"
 
 /* Internal to load-imbalance. A *group* is a set of links that share traffic which could have gone
@@ -18,6 +19,7 @@ struct load_link {
     uint32_t group;
     uint64_t bytes, pkts, flows; /* of the window; whole records */
     double squares;              /* sum of the squares of the flows' bytes */
+    double measured;             /* share of the capacity at the port; negative: not known */
 };
 
 /* A flow on a link of a group. */
@@ -46,6 +48,10 @@ uint32_t pd_load_imbalance_loads_switch(const struct loads *loads);
 int pd_load_imbalance_loads_count(struct loads *loads, const struct pd_app_flows *flows,
                                   const struct pd_app_window *window, double interval_s,
                                   struct pd_error *error);
+/* What ports measured. Returns how many links were. */
+size_t pd_load_imbalance_loads_measure(struct loads *loads, const struct pd_app_measured *measured);
+/* Whether all of a group were, so that they can be compared by it. */
+bool pd_load_imbalance_loads_measured(const struct loads *loads, uint32_t group);
 void pd_load_imbalance_loads_done(struct loads *loads); /* works on zeroed memory */
 
 /* The links of a group: [*ret_begin, *ret_end). */
