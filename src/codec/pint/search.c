@@ -72,6 +72,17 @@ static int keep_sample(struct pd_pint_search *search, uint32_t packet_id, uint16
     return 0;
 }
 
+/* The same packet ID says the same again: IP ID 0 and equal bytes are no further evidence. */
+static bool is_kept(const struct pd_pint_search *search, uint32_t packet_id, uint16_t digest)
+{
+    for (size_t i = 0; i < search->samples_len; i++) {
+        if (search->samples[i].packet_id == packet_id && search->samples[i].digest == digest) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int pd_pint_search_add(struct pd_pint_search *search, uint32_t packet_id, uint16_t digest)
 {
     const struct pd_pint_plan *plan = search->solver->plan;
@@ -82,7 +93,7 @@ int pd_pint_search_add(struct pd_pint_search *search, uint32_t packet_id, uint16
     for (unsigned f = 0; set && f < set->fields_len; f++) {
         any |= is_static(&plan->queries[set->fields[f].query]);
     }
-    if (!any) {
+    if (!any || is_kept(search, packet_id, digest)) {
         return 0;
     }
     int err = keep_sample(search, packet_id, digest);
