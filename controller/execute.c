@@ -16,6 +16,7 @@
 #include "controller/simulated.h"
 #include "controller/trees.h"
 #include "fleet/execute.h"
+#include "http/accept.h"
 #include "http/principal.h"
 #include "program/merger.h"
 
@@ -33,7 +34,8 @@ struct job {
     const struct pd_query_sink *sink;   /* or … */
     struct pd_execution_within *within; /* … for who asks from within */
     enum pd_execute_form form;
-    bool takes_ndjson;
+    enum pd_execute_form accepts; /* of rows */
+    struct pd_answer *answer;     /* whose type follows the form; NULL: asked from within */
     struct pd_inventory *inventory;
     struct pd_document document;
     struct pd_selection selection;
@@ -273,8 +275,49 @@ static void count(struct job *job, const struct pd_execute_summary *summary)
 /* What is no query over records answers in JSON, whatever form its rows would have. */
 static enum pd_execute_form form_of(const struct job *job)
 {
-    return job->takes_ndjson && pd_query_document_query(&job->document) ? PD_EXECUTE_NDJSON
-                                                                        : PD_EXECUTE_JSON;
+    return pd_query_document_query(&job->document) ? job->accepts : PD_EXECUTE_JSON;
+}
+
+/* Said before the first row, which may leave while hosts are asked. */
+static const char *type_of(enum pd_execute_form form)
+{
+    return form == PD_EXECUTE_NDJSON   ? PD_EXECUTE_NDJSON_TYPE
+           : form == PD_EXECUTE_EVENTS ? PD_EXECUTE_EVENTS_TYPE
+                                       : "application/json";
+}
+
+/* What is welcome, JSON if nothing is. */
+static enum pd_execute_form accepted(const char *accept)
+{
+    static const enum pd_execute_form forms[] = {PD_EXECUTE_JSON, PD_EXECUTE_NDJSON,
+                                                 PD_EXECUTE_EVENTS};
+    const char *types[] = {type_of(forms[0]), type_of(forms[1]), type_of(forms[2])};
+    struct pd_error unheard = {0};
+    size_t chosen = 0;
+
+    return pd_http_accept_choose(accept, types, 3, &chosen, &unheard) ? PD_EXECUTE_JSON
+                                                                      : forms[chosen];
+}
+
+struct stream {
+    const struct pd_controller *controller;
+    struct pd_answer *answer;
+};
+
+/* A controller that stops does not wait for long answers. */
+static int write_answer(void *context, const char *bytes, size_t len)
+{
+    struct stream *stream = context;
+
+    if (atomic_load_explicit(&stream->controller->stopping, memory_order_relaxed)) {
+        return -PD_E_BUSY;
+    }
+    return pd_http_answer_write(stream->answer, bytes, len);
+}
+
+static int pass_on(void *context)
+{
+    return pd_http_answer_flow(((struct stream *)context)->answer);
 }
 
 static int ask(struct job *job, struct pd_error *error)
@@ -292,6 +335,7 @@ static int ask(struct job *job, struct pd_error *error)
                                      .signer = can_sign(job) ? &job->credentials->tls : NULL,
                                      .host = &host,
                                      .form = job->form,
+                                     .pass_on = job->answer ? pass_on : NULL,
                                      .within = job->within,
                                      .deadline_ns = job->deadline_ns,
                                      .partial_ns = job->partial_ns,
@@ -351,6 +395,9 @@ static int run(struct job *job, const json_t *document, struct pd_error *error)
     err = read_body(job, document, error);
     if (!err) {
         job->form = form_of(job);
+        if (job->answer) {
+            job->answer->type = type_of(job->form);
+        }
         err = check_mode(job, error);
     }
     if (!err) {
@@ -373,22 +420,6 @@ static int run(struct job *job, const json_t *document, struct pd_error *error)
 
 /* ---- over REST ---- */
 
-struct stream {
-    const struct pd_controller *controller;
-    struct pd_answer *answer;
-};
-
-/* A controller that stops does not wait for long answers. */
-static int write_answer(void *context, const char *bytes, size_t len)
-{
-    struct stream *stream = context;
-
-    if (atomic_load_explicit(&stream->controller->stopping, memory_order_relaxed)) {
-        return -PD_E_BUSY;
-    }
-    return pd_http_answer_write(stream->answer, bytes, len);
-}
-
 static int answer_simulated(struct pd_controller *controller, const json_t *body,
                             struct pd_answer *answer, struct pd_error *error)
 {
@@ -408,23 +439,20 @@ int pd_controller_execute_answer(struct pd_controller *controller, struct pd_cal
         return answer_simulated(controller, call->body, answer, &problem->error);
     }
 
-    const char *accept = call->http->accept;
     struct stream stream = {controller, answer};
     const struct pd_query_sink sink = {&stream, write_answer};
     struct job job = {.controller = controller,
                       .client = call->http->peer ? call->http->peer : "",
                       .asker = pd_fleet_asker_of(call->http),
                       .sink = &sink,
-                      .takes_ndjson = accept && strstr(accept, PD_EXECUTE_NDJSON_TYPE)};
+                      .accepts = accepted(call->http->accept),
+                      .answer = answer};
     int err = call->http->page && json_object_get(call->body, "program")
                   ? pd_fail(&problem->error, -PD_E_FORBIDDEN, "program: pages run none")
                   : run(&job, call->body, &problem->error);
 
     if (!err) {
         err = pd_http_answer_finish(answer);
-    }
-    if (!err && job.form == PD_EXECUTE_NDJSON) {
-        answer->type = PD_EXECUTE_NDJSON_TYPE;
     }
     return err && problem->error.code != err
                ? pd_fail(&problem->error, err, "%s", pd_error_text(err))

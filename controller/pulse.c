@@ -83,7 +83,7 @@ static void go_round(struct pd_pulse *pulse)
                                               .at_once = AT_ONCE,
                                               .cancelled = &pulse->controller->stopping};
     const struct pd_fanout_source source = {&round, next};
-    const struct pd_fanout_sink sink = {&round, take, end};
+    const struct pd_fanout_sink sink = {&round, take, end, NULL};
 
     pd_fleet_fanout_run(pulse->fanout, &request, &source, &sink);
     for (size_t i = 0; i < round.len; i++) {

@@ -129,7 +129,7 @@ int pd_apps_request(void *context, const char *method, const char *route, const 
 {
     const struct pd_apps_world *world = context;
     struct round round = {0};
-    const struct pd_fanout_sink sink = {&round, take, end};
+    const struct pd_fanout_sink sink = {&round, take, end, NULL};
     char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
     const struct pd_fanout_request request = {
         .method = strcmp(method, "POST") ? method : NULL,

@@ -88,7 +88,7 @@ static void end(void *context, size_t i, const struct pd_error *error)
 static void ask(struct pd_installs *installs, struct pd_installed_push *push, uint64_t deadline_ns)
 {
     struct pd_fanout_peer *peers = calloc(push->len + 1, sizeof *peers);
-    const struct pd_fanout_sink sink = {push, take, end};
+    const struct pd_fanout_sink sink = {push, take, end, NULL};
     const struct pd_fanout_request request = {
         .method = push->method,
         .route = "/v1/installed",

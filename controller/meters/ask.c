@@ -94,7 +94,7 @@ static void end(void *context, size_t i, const struct pd_error *error)
 
 static void run(struct errand *errand, const struct pd_fanout_request *request, char **bodies)
 {
-    const struct pd_fanout_sink sink = {errand, take, end};
+    const struct pd_fanout_sink sink = {errand, take, end, NULL};
     struct pd_fanout_peer *peers = calloc(errand->len + 1, sizeof *peers);
 
     for (size_t i = 0; peers && i < errand->len; i++) {

@@ -237,7 +237,7 @@ static void end_answer(void *context, size_t i, const struct pd_error *error)
 static void run(struct errand *errand)
 {
     struct pd_fanout_peer *peers = calloc(errand->len + 1, sizeof *peers);
-    const struct pd_fanout_sink sink = {errand, take_answer, end_answer};
+    const struct pd_fanout_sink sink = {errand, take_answer, end_answer, NULL};
     const struct pd_fanout_request request = {.method = errand->method,
                                               .route = errand->route,
                                               .type = "application/json",

@@ -175,7 +175,11 @@ static int stream_write(void *context, const char *bytes, size_t len)
         watch(stream, bytes[i]);
     }
     stream->last = len ? bytes[len - 1] : stream->last;
-    return write_out(stream, bytes, len);
+    int err = write_out(stream, bytes, len);
+    if (!err && len && bytes[len - 1] == '\n' && fflush(stdout)) { /* rows that came ahead */
+        return -EIO;
+    }
+    return err;
 }
 
 struct pd_query_sink pd_cli_stream_sink(struct pd_cli_stream *stream)

@@ -47,6 +47,8 @@ extern const struct pd_exec_carrier pd_fleet_exec_partials, pd_fleet_exec_object
 
 struct pd_exec {
     const struct pd_execution *given;
+    const struct pd_query_sink *sink;
+    uint64_t rows_since_ns; /* rows have gone to the sink and not further; 0: none */
     const struct pd_exec_carrier *carrier;
     const struct pd_question *question;
     struct pd_question_run run;

@@ -83,13 +83,32 @@ static int check(struct pd_exec *exec, struct pd_exec_ready *ready, struct pd_ro
     return 0;
 }
 
+static enum pd_query_form form_of(const struct pd_exec *exec)
+{
+    return exec->given->form == PD_EXECUTE_NDJSON   ? PD_FORM_NDJSON
+           : exec->given->form == PD_EXECUTE_EVENTS ? PD_FORM_EVENTS
+                                                    : PD_FORM_JSON;
+}
+
+/* Rows that are certain go ahead of other hosts' answers. */
+static bool goes_ahead(const struct pd_exec *exec)
+{
+    return exec->given->pass_on && !exec->given->within && form_of(exec) != PD_FORM_JSON &&
+           pd_query_merge_rows_early(query_of(exec));
+}
+
 static int merge(struct pd_exec *exec, struct pd_exec_ready *ready, struct pd_error *error)
 {
     struct pd_gathered_reader reader = {&ready->answer, 0};
     struct pd_partial_source source = {.context = &reader, .read = pd_fleet_gathered_read};
     struct pd_partial_end end;
+    int err = pd_query_merge_partial(exec->merge, &source, &end, error);
 
-    return pd_query_merge_partial(exec->merge, &source, &end, error);
+    if (!err && goes_ahead(exec)) {
+        err = pd_query_merge_rows(exec->merge, form_of(exec), exec->sink, error);
+        exec->rows_since_ns = exec->rows_since_ns ? exec->rows_since_ns : pd_clock_monotonic_ns();
+    }
+    return err;
 }
 
 /* ---- the answer ---- */
@@ -114,8 +133,6 @@ static int write_partial(struct pd_exec *exec, const struct pd_query_sink *sink,
 static int write_json(struct pd_exec *exec, const struct pd_query_sink *sink, bool *ret_complete,
                       struct pd_error *error)
 {
-    enum pd_query_form form =
-        exec->given->form == PD_EXECUTE_NDJSON ? PD_FORM_NDJSON : PD_FORM_JSON;
     json_t *extra = json_object();
     int err = extra ? 0 : -ENOMEM;
 
@@ -128,7 +145,7 @@ static int write_json(struct pd_exec *exec, const struct pd_query_sink *sink, bo
     if (err) {
         pd_fail(error, err, "%s", pd_error_text(err));
     } else {
-        err = pd_query_merge_json(exec->merge, form, extra, sink, ret_complete, error);
+        err = pd_query_merge_json(exec->merge, form_of(exec), extra, sink, ret_complete, error);
     }
     json_decref(extra);
     return err;

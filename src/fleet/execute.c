@@ -184,6 +184,27 @@ static bool is_over(void *context)
            (atomic_load_explicit(&exec->local_over, memory_order_acquire) && exec->local_code);
 }
 
+/* Rows wait for each other, but not for a host that is slow. */
+static uint64_t idle(void *context)
+{
+    struct pd_exec *exec = context;
+    uint64_t now_ns = pd_clock_monotonic_ns();
+    struct pd_error words = {0};
+
+    if (!exec->rows_since_ns) {
+        return 0;
+    }
+    if (now_ns < exec->rows_since_ns + PD_EXECUTE_ROWS_NS) {
+        return exec->rows_since_ns + PD_EXECUTE_ROWS_NS - now_ns;
+    }
+    exec->rows_since_ns = 0;
+    int err = exec->given->pass_on(exec->sink->context);
+    if (err) {
+        fail(exec, err, &words);
+    }
+    return 0;
+}
+
 static bool has_children(const struct pd_execution *given)
 {
     bool has = false;
@@ -222,7 +243,7 @@ static uint64_t until_ns(const struct pd_execution *given)
 static int ask_all(struct pd_exec *exec, const char *text, const struct pd_fleet_orders *orders)
 {
     const struct pd_execution *given = exec->given;
-    struct pd_gather_sink sink = {exec, take, missing, is_over};
+    struct pd_gather_sink sink = {exec, take, missing, is_over, idle};
     struct pd_gather gather = {
         .fanout = given->fanout,
         .document = text,
@@ -387,6 +408,7 @@ int pd_fleet_execute(const struct pd_execution *execution, const struct pd_query
     const struct pd_question *question = execution->document->question;
     struct pd_exec exec = {
         .given = execution,
+        .sink = sink,
         .carrier = question->query ? &pd_fleet_exec_partials : &pd_fleet_exec_objects,
         .question = question,
         .run = {.document = execution->document,

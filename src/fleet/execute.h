@@ -25,6 +25,9 @@
  * the children are asked by us, at once and with what is left of the time; so that something is
  * left, a host with children has to answer some time before our own deadline.
  *
+ * Rows that nobody else adds to (pd_query_merge_rows_early) do not wait for the other hosts, where
+ * the form and the sink let them go ahead: they are written as their host's answer is found good.
+ *
  * Every answer says of each host of the trees whether it answered, and why not. Only when none did
  * and all refuse the question itself (a program that fails, an unknown parameter) there is no
  * answer but that error.
@@ -33,13 +36,16 @@
 
 #define PD_EXECUTE_DEADLINE_MS     30000u /* when a document does not say */
 #define PD_EXECUTE_DEADLINE_MAX_MS 3600000u
+#define PD_EXECUTE_ROWS_NS         UINT64_C(100000000)
 #define PD_EXECUTE_PARTIAL_TYPE    "application/vnd.pathdump.partial"
 #define PD_EXECUTE_NDJSON_TYPE     "application/x-ndjson"
+#define PD_EXECUTE_EVENTS_TYPE     "text/event-stream"
 
 enum pd_execute_form {
     PD_EXECUTE_JSON,
-    PD_EXECUTE_NDJSON, /* queries over records only */
-    PD_EXECUTE_PARTIAL /* queries over records only */
+    PD_EXECUTE_NDJSON,  /* queries over records only */
+    PD_EXECUTE_PARTIAL, /* queries over records only */
+    PD_EXECUTE_EVENTS   /* queries over records only */
 };
 
 /* Who asks in the same process gets no text. */
@@ -82,6 +88,9 @@ struct pd_execution {
     uint64_t (*since_us)(void *context, uint32_t host);
     void *told_context;  /* of both */
     const json_t *extra; /* further members of the JSON answer, an object; NULL: none */
+    /* Rows that were written PD_EXECUTE_ROWS_NS ago, while others are waited for, should leave: for
+     * the sink's context. 0 or an error, which ends all. NULL: rows wait for the last host. */
+    int (*pass_on)(void *context);
     struct pd_execution_within *within; /* instead of the sink; NULL: the answer is written */
 };
 
@@ -100,7 +109,8 @@ struct pd_execute_summary {
  * is what merge() made of all results; without a merge() a list of {"host","result"} by ascending
  * host. Other questions: as they merge it. -PD_E_DEADLINE, -PD_E_TOO_LARGE, -PD_E_VALUE,
  * -PD_E_PROGRAM, -PD_E_LIMIT, -PD_E_UNSUPPORTED, -ENOMEM, what the sink returned, or what all hosts
- * refuse the question with. Nothing was written then, except where the sink failed. */
+ * refuse the question with. Nothing was written then, except where the sink failed, and rows that
+ * went ahead. */
 int pd_fleet_execute(const struct pd_execution *execution, const struct pd_query_sink *sink,
                      struct pd_execute_summary *ret_summary, struct pd_error *error);
 

@@ -128,6 +128,15 @@ static size_t finish_some(CURLM *multi)
     return finished;
 }
 
+static void wait_for_some(const struct pd_asking *asking, uint64_t wait_ns)
+{
+    const struct pd_fanout_sink *sink = asking->sink;
+    uint64_t idle_ns = sink->idle ? sink->idle(sink->context) : 0;
+
+    wait_ns = idle_ns && idle_ns < wait_ns ? idle_ns : wait_ns;
+    curl_multi_poll(asking->multi, NULL, 0, (int)(wait_ns / PD_NS_PER_MS) + 1, NULL);
+}
+
 static void run(struct pd_asking *asking)
 {
     const struct pd_fanout_source *source = asking->source;
@@ -150,7 +159,7 @@ static void run(struct pd_asking *asking)
         if (finished) {
             more = true; /* there is room, or something new to ask */
         } else if (open) {
-            curl_multi_poll(asking->multi, NULL, 0, (int)(wait_ns / PD_NS_PER_MS) + 1, NULL);
+            wait_for_some(asking, wait_ns);
         }
     }
 }

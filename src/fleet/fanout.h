@@ -66,6 +66,9 @@ struct pd_fanout_sink {
      * `take` returned.
      */
     void (*end)(void *context, size_t i, const struct pd_error *error);
+    /* Nothing has come just now. How soon to be called again at the latest; 0: no matter. May be
+     * NULL. */
+    uint64_t (*idle)(void *context);
 };
 
 /* Connections that are kept for the next time. */

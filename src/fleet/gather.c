@@ -245,6 +245,13 @@ static void end_peer(void *context, size_t i, const struct pd_error *error)
     run->asked[i] = NULL;
 }
 
+static uint64_t idle(void *context)
+{
+    const struct pd_gather_sink *sink = ((struct run *)context)->gather->sink;
+
+    return sink->idle ? sink->idle(sink->context) : 0;
+}
+
 int pd_fleet_gather_run(const struct pd_gather *gather, uint64_t *ret_adopted)
 {
     struct run run = {.gather = gather, .first = {NULL, gather->trees, gather->trees_len}};
@@ -259,7 +266,7 @@ int pd_fleet_gather_run(const struct pd_gather *gather, uint64_t *ret_adopted)
         .at_once = gather->at_once ? gather->at_once : PD_GATHER_AT_ONCE,
     };
     struct pd_fanout_source source = {&run, next_peer};
-    struct pd_fanout_sink sink = {&run, take_bytes, end_peer};
+    struct pd_fanout_sink sink = {&run, take_bytes, end_peer, idle};
 
     run.spans = &run.first;
     int err = pd_fleet_fanout_run(gather->fanout, &request, &source, &sink);

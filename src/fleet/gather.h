@@ -44,6 +44,8 @@ struct pd_gather_sink {
     void (*missing)(void *context, const struct pd_tree *tree, const struct pd_error *error);
     /* Nothing further makes sense. May be NULL. */
     bool (*is_over)(void *context);
+    /* As in struct pd_fanout_sink. May be NULL. */
+    uint64_t (*idle)(void *context);
 };
 
 struct pd_gather {

@@ -192,6 +192,14 @@ int pd_http_answer_write(void *context, const char *bytes, size_t len)
     return 0;
 }
 
+int pd_http_answer_flow(struct pd_answer *answer)
+{
+    if (answer->failed) {
+        return -PD_E_EOF;
+    }
+    return answer->outlet && answer->len ? flow_on(answer) : 0;
+}
+
 void pd_http_answer_stream(struct pd_answer *answer, const char *type,
                            const struct pd_answer_stream *stream)
 {

@@ -84,6 +84,11 @@ int pd_http_answer_write(void *answer, const char *bytes, size_t len);
 void pd_http_answer_stream(struct pd_answer *answer, const char *type,
                            const struct pd_answer_stream *stream);
 
+/* Lets what there is go out now, where the server does that: from then on the answer flows, its
+ * head is what it says by now, and what goes wrong later cuts it off. 0 or as pd_http_answer_write.
+ */
+int pd_http_answer_flow(struct pd_answer *answer);
+
 /* Brings all of a long body into its file. 0 or -PD_E_FULL; without a file nothing happens. */
 int pd_http_answer_finish(struct pd_answer *answer);
 

@@ -19,6 +19,7 @@ struct pd_query_merge {
     struct pd_path_blocks copies;
     struct pd_collect collect; /* its budget pays for everything */
     struct pd_query_answer answer;
+    bool answering; /* it was begun */
 };
 
 int pd_query_mergeable(const struct pd_query *query, struct pd_error *error)
@@ -175,14 +176,57 @@ int pd_query_merge_local(struct pd_query_merge *merge, struct pd_tib_snapshot *s
 
 /* ---- out ---- */
 
+bool pd_query_merge_rows_early(const struct pd_query *query)
+{
+    return query->name == PD_QUERY_GET_FLOWS || query->name == PD_QUERY_CONFORMANCE;
+}
+
+/* Items become rows, behind those that were given before. */
+static int give_rows(struct pd_query_merge *merge, enum pd_query_form form,
+                     const struct pd_query_sink *sink)
+{
+    struct pd_query_answer *answer = &merge->answer;
+    const struct pd_items items = {answer, pd_query_answer_group, pd_query_answer_sums};
+
+    if (!merge->answering) {
+        pd_query_answer_begin(answer, &merge->query, form, &merge->collect.budget, sink);
+        merge->answering = true;
+    }
+    return pd_query_collect_give(&merge->collect, true, &items);
+}
+
+static void forget(struct pd_query_merge *merge)
+{
+    merge->complete &= merge->collect.complete;
+    pd_query_collect_done(&merge->collect);
+    pd_query_collect_init(&merge->collect, &merge->query);
+    pd_tib_paths_done(&merge->known);
+    merge->known = (struct pd_tib_paths){0};
+    pd_query_path_blocks_done(&merge->copies);
+    merge->copies = (struct pd_path_blocks){0};
+}
+
+int pd_query_merge_rows(struct pd_query_merge *merge, enum pd_query_form form,
+                        const struct pd_query_sink *sink, struct pd_error *error)
+{
+    int err = give_rows(merge, form, sink);
+
+    if (!err) {
+        err = pd_rows_out_pass(&merge->answer.out);
+    }
+    if (err && !merge->answer.out.error) {
+        pd_query_run_fail(&merge->query, err, error);
+    }
+    forget(merge);
+    return err;
+}
+
 int pd_query_merge_json(struct pd_query_merge *merge, enum pd_query_form form, const json_t *extra,
                         const struct pd_query_sink *sink, bool *ret_complete,
                         struct pd_error *error)
 {
     struct pd_query_answer *answer = &merge->answer;
-    const struct pd_items items = {answer, pd_query_answer_group, pd_query_answer_sums};
-    pd_query_answer_begin(answer, &merge->query, form, &merge->collect.budget, sink);
-    int err = pd_query_collect_give(&merge->collect, true, &items);
+    int err = give_rows(merge, form, sink);
     if (!err) {
         err = pd_query_answer_end(answer, NULL, extra, merge->complete && merge->collect.complete,
                                   ret_complete);

@@ -29,9 +29,9 @@
  * `since` is refused: a token belongs to one host, and a merged answer has none.
  *
  * Usage:   pd_query_merge_new → pd_query_merge_local? → (pd_query_partial_verify,
- * pd_query_merge_partial)… → pd_query_merge_json or pd_query_merge_write, once →
- * pd_query_merge_free A leaf that has no children to ask needs none of it: pd_query_run (JSON),
- * pd_query_run_partial. Thread safety: one thread at a time. */
+ * pd_query_merge_partial, pd_query_merge_rows?)… → pd_query_merge_json or pd_query_merge_write,
+ * once → pd_query_merge_free A leaf that has no children to ask needs none of it: pd_query_run
+ * (JSON), pd_query_run_partial. Thread safety: one thread at a time. */
 
 struct pd_query_merge;
 
@@ -68,6 +68,15 @@ int pd_query_merge_local(struct pd_query_merge *merge, struct pd_tib_snapshot *s
 /* A child's answer, verified before; *ret_end is what its end said. */
 int pd_query_merge_partial(struct pd_query_merge *merge, const struct pd_partial_source *source,
                            struct pd_partial_end *ret_end, struct pd_error *error);
+
+/* Whether rows are known as soon as one host has told them: no other one adds to them. */
+bool pd_query_merge_rows_early(const struct pd_query *query);
+
+/* Gives the rows out that were merged so far and forgets them, in NDJSON or as events, of a query
+ * whose rows come early. pd_query_merge_json, in the same form and sink, gives the rest. Returns as
+ * that does. */
+int pd_query_merge_rows(struct pd_query_merge *merge, enum pd_query_form form,
+                        const struct pd_query_sink *sink, struct pd_error *error);
 
 /* Hosts are missing that no child has told of: the answer is not complete. */
 void pd_query_merge_incomplete(struct pd_query_merge *merge);

@@ -193,8 +193,9 @@ struct pd_query_sink {
 };
 
 /* JSON: one object. NDJSON: each row of its list on a line of its own, then an object with all
- * other members on the last line. */
-enum pd_query_form { PD_FORM_JSON, PD_FORM_NDJSON };
+ * other members on the last line. EVENTS: the same as server-sent events, the last one named "end".
+ */
+enum pd_query_form { PD_FORM_JSON, PD_FORM_NDJSON, PD_FORM_EVENTS };
 
 /* Runs over the snapshot (may be NULL) plus `live` rows (records of the trajectory memory, decoded;
  * NULL/0 when none; those that do not match the query are skipped) and writes the JSON answer, in

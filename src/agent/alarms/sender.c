@@ -304,7 +304,7 @@ static int post_batch(struct pd_alarm_sender *sender, const struct pd_alarm_batc
         .max_bytes = ANSWER_BYTES,
         .cancelled = &sender->cancelled,
     };
-    struct pd_fanout_sink sink = {post, take_answer, end_answer};
+    struct pd_fanout_sink sink = {post, take_answer, end_answer, NULL};
     int err = pd_fleet_fanout_ask(sender->config.fanout, &request, &peer, 1, &sink);
 
     if (err) {

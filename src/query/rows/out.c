@@ -101,6 +101,9 @@ void pd_rows_out_text(struct pd_rows_out *out, const char *json)
 
 void pd_rows_out_separator(struct pd_rows_out *out)
 {
+    if (!out->in_object && out->form == PD_FORM_EVENTS) {
+        pd_rows_out_text(out, "event: end\ndata: ");
+    }
     pd_rows_out_text(out, out->in_object ? "," : "{");
     out->in_object = true;
 }
@@ -113,9 +116,15 @@ void pd_rows_out_key(struct pd_rows_out *out, const char *key)
     pd_rows_out_text(out, "\":");
 }
 
+/* Where rows stand for themselves: what ends one. */
+static const char *row_end(const struct pd_rows_out *out)
+{
+    return out->form == PD_FORM_EVENTS ? "\n\n" : "\n";
+}
+
 void pd_rows_out_list(struct pd_rows_out *out, const char *key)
 {
-    if (out->form == PD_FORM_NDJSON) {
+    if (out->form != PD_FORM_JSON) {
         return;
     }
     pd_rows_out_key(out, key);
@@ -125,7 +134,10 @@ void pd_rows_out_list(struct pd_rows_out *out, const char *key)
 void pd_rows_out_row(struct pd_rows_out *out)
 {
     if (out->rows++) {
-        pd_rows_out_text(out, out->form == PD_FORM_NDJSON ? "\n" : ",");
+        pd_rows_out_text(out, out->form == PD_FORM_JSON ? "," : row_end(out));
+    }
+    if (out->form == PD_FORM_EVENTS) {
+        pd_rows_out_text(out, "data: ");
     }
 }
 
@@ -134,8 +146,18 @@ void pd_rows_out_list_end(struct pd_rows_out *out)
     if (out->form == PD_FORM_JSON) {
         pd_rows_out_text(out, "]");
     } else if (out->rows) {
-        pd_rows_out_text(out, "\n");
+        pd_rows_out_text(out, row_end(out));
     }
+}
+
+int pd_rows_out_pass(struct pd_rows_out *out)
+{
+    if (out->form != PD_FORM_JSON) {
+        pd_rows_out_list_end(out);
+        out->rows = 0;
+    }
+    flush(out);
+    return out->error;
 }
 
 void pd_rows_out_member(struct pd_rows_out *out, const char *json_key, uint64_t number)
@@ -341,7 +363,8 @@ void pd_rows_out_record(struct pd_rows_out *out, const struct pd_tib_record *rec
 int pd_rows_out_end(struct pd_rows_out *out)
 {
     if (out->in_object) {
-        pd_rows_out_text(out, out->form == PD_FORM_NDJSON ? "}\n" : "}");
+        pd_rows_out_text(out, "}");
+        pd_rows_out_text(out, out->form == PD_FORM_JSON ? "" : row_end(out));
     }
     flush(out);
     return out->error;

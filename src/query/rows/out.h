@@ -20,7 +20,7 @@ struct pd_rows_out {
     int error;
     enum pd_query_form form;
     bool in_object; /* a member of the object was written */
-    uint64_t rows;  /* of the list */
+    uint64_t rows;  /* of the list, since the last pass */
     char buffer[PD_ROWS_OUT_BYTES];
 };
 
@@ -28,12 +28,13 @@ void pd_rows_out_begin(struct pd_rows_out *out, enum pd_query_form form,
                        const struct pd_query_sink *sink);
 void pd_rows_out_text(struct pd_rows_out *out, const char *json); /* as it is */
 
-/* The object, and the one list that its rows come in: at first in JSON, outside of it in NDJSON. A
- * row is written behind pd_rows_out_row, the value of a member behind pd_rows_out_key. Callers
- * that use neither of them write what they like. */
+/* The object, and the one list that its rows come in: in it in JSON, before it otherwise. A row is
+ * written behind pd_rows_out_row, the value of a member behind pd_rows_out_key. Callers that use
+ * neither of them write what they like. */
 void pd_rows_out_list(struct pd_rows_out *out, const char *key);
 void pd_rows_out_row(struct pd_rows_out *out);
 void pd_rows_out_list_end(struct pd_rows_out *out);
+int pd_rows_out_pass(struct pd_rows_out *out);       /* rows so far to the sink; its first error */
 void pd_rows_out_separator(struct pd_rows_out *out); /* of members: the caller writes the key */
 void pd_rows_out_key(struct pd_rows_out *out, const char *key);
 

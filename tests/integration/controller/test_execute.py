@@ -3,6 +3,7 @@
 """POST /v1/execute: every way gives the same answer, equal to what was sent; whoever is missing is
 named; what is wrong is refused."""
 import contextlib
+import http.client
 import json
 import os
 import time
@@ -192,6 +193,38 @@ class Execute(FleetTest):
                     self.execute("getFlows", mode=mode)
                     self.assertLess(time.monotonic() - begun, .6)       # nobody waits for them
                 self.back()
+
+    def test_rows_come(self):
+        """rows of hosts that have answered do not wait for one that does not, in lines and in
+        events; an end says who is missing"""
+        for mode, accept in (("direct", "application/x-ndjson"), ("tree", "text/event-stream")):
+            with self.subTest(mode=mode, accept=accept), stopped(self.agents[28]):
+                first, last, blocks = self.read_rows(accept, mode)
+                self.assertGreater(last - first, .2)            # it is given up after .8 s
+            self.back()
+            if accept == "text/event-stream":
+                self.assertEqual(blocks[-1][:18], "event: end\ndata: {")
+                blocks = [block.split("data: ", 1)[1] for block in blocks]
+            *rows, end = map(json.loads, blocks)
+            self.assertEqual(self.rows({"flows": rows}), self.everything(set(HOSTS) - {28}))
+            self.assertEqual([m["id"] for m in end["hosts"]["missing"]], [28])
+            self.assertFalse(end["complete"])
+
+    def read_rows(self, accept, mode):
+        """when the first row and the end came, and all of them"""
+        connection = http.client.HTTPConnection("127.0.0.1", self.controller.port, timeout=60)
+        body = {"hosts": "all", "query": "getFlows", "args": {}, "mode": mode,
+                "deadline_ms": 20000}
+        connection.request("POST", "/v1/execute", json.dumps(body), {"Accept": accept})
+        answer = connection.getresponse()
+        self.assertEqual((answer.status, answer.headers["Content-Type"]), (200, accept))
+        text, first = answer.readline(), time.monotonic()
+        text += answer.read()
+        last = time.monotonic()
+        connection.close()
+        end = "\n\n" if accept == "text/event-stream" else "\n"
+        self.assertTrue(text.decode().endswith(end))
+        return first, last, text.decode().split(end)[:-1]
 
     def test_partial(self):
         """what is there by then, and no more"""

@@ -246,6 +246,93 @@ static void all_refuse(void **state)
     assert_int_equal(err, -PD_E_UNSUPPORTED); /* without pd_programs */
 }
 
+struct reader {
+    char *text;
+    size_t len;
+    unsigned passed; /* how often, before the end */
+    size_t passed_lines;
+};
+
+static int keep_text(void *context, const char *bytes, size_t len)
+{
+    struct reader *reader = context;
+
+    reader->text = realloc(reader->text, reader->len + len + 1);
+    assert_non_null(reader->text);
+    memcpy(reader->text + reader->len, bytes, len);
+    reader->len += len;
+    reader->text[reader->len] = '\0';
+    return 0;
+}
+
+static size_t count_lines(const struct reader *reader)
+{
+    size_t lines = 0;
+
+    for (size_t i = 0; i < reader->len; i++) {
+        lines += reader->text[i] == '\n';
+    }
+    return lines;
+}
+
+static int pass_on(void *context)
+{
+    struct reader *reader = context;
+
+    reader->passed++;
+    reader->passed_lines = count_lines(reader);
+    return 0;
+}
+
+/* What `reader` has of all flows while one host is late, in this form. */
+static int read_flows(struct reader *reader, const char *question, enum pd_execute_form form)
+{
+    struct pd_document document = make_document(question);
+    struct pd_tree tops[3] = {server(1, NULL, 0), server(2, NULL, 0), server(4, NULL, 0)};
+    struct pd_query_sink sink = {reader, keep_text};
+    struct pd_execution execution = {
+        .fanout = fanout,
+        .document = &document,
+        .trees = tops,
+        .trees_len = 3,
+        .form = form,
+        .pass_on = pass_on,
+        .deadline_ns = pd_clock_monotonic_ns() + 1000 * PD_NS_PER_MS,
+        .begun_ns = pd_clock_thread_ns(),
+    };
+    struct pd_execute_summary summary;
+    int err = pd_fleet_execute(&execution, &sink, &summary, NULL);
+
+    pd_query_document_done(&document);
+    return err;
+}
+
+/* Rows of those who have answered do not wait for one who has not; others, of which he may add to,
+ * do. */
+static void rows_go_ahead(void **state)
+{
+    struct reader rows = {0}, sums = {0}, whole = {0};
+
+    (void)state;
+    servers_behave(4, LATE);
+    assert_int_equal(read_flows(&rows, "{\"query\":\"getFlows\"}", PD_EXECUTE_NDJSON), 0);
+    assert_true(rows.passed >= 1);
+    assert_int_equal(rows.passed_lines, 2 * FLOWS_EACH);
+    assert_int_equal(count_lines(&rows), 2 * FLOWS_EACH + 1);
+    assert_non_null(strstr(rows.text, "\"asked\":3,\"answered\":2,"));
+    assert_non_null(strstr(rows.text, "\"complete\":false}\n"));
+    assert_int_equal(
+        read_flows(&sums, "{\"query\":\"topFlows\",\"args\":{\"k\":99}}", PD_EXECUTE_NDJSON), 0);
+    assert_int_equal(sums.passed, 0);
+    assert_int_equal(count_lines(&sums), 2 * FLOWS_EACH + 1);
+    assert_int_equal(read_flows(&whole, "{\"query\":\"getFlows\"}", PD_EXECUTE_JSON), 0);
+    assert_int_equal(whole.passed, 0);
+    servers_behave(4, HONEST);
+    free(rows.text);
+    free(sums.text);
+    free(whole.text);
+}
+
 static void deadlines(void **state)
 {
     static const char *const bad[] = {"0", "-1", "3600001", "1.5", "\"1\"", "null", "[]"};
@@ -264,8 +351,10 @@ static void deadlines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_well),     cmocka_unit_test(each_manner), cmocka_unit_test(late_ones),
-        cmocka_unit_test(several_dead), cmocka_unit_test(all_refuse),  cmocka_unit_test(deadlines),
+        cmocka_unit_test(all_well),   cmocka_unit_test(each_manner),
+        cmocka_unit_test(late_ones),  cmocka_unit_test(several_dead),
+        cmocka_unit_test(all_refuse), cmocka_unit_test(rows_go_ahead),
+        cmocka_unit_test(deadlines),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -121,7 +121,7 @@ static void ask(const struct pd_fanout_peer *peers, size_t len, struct got *got,
         .asks_signs = true,
         .at_once = at_once,
     };
-    struct pd_fanout_sink sink = {got, take, end};
+    struct pd_fanout_sink sink = {got, take, end, NULL};
     assert_int_equal(pd_fleet_fanout_ask(fanout, &request, peers, len, &sink), 0);
     for (size_t i = 0; i < len; i++) {
         assert_int_equal(got[i].ends, 1);

@@ -28,10 +28,22 @@ struct fixture {
     struct pd_listener listener;
     char path[108];
     atomic_uint slow, refused, failed;
-    atomic_bool contended;
+    atomic_bool contended, more;
 };
 
-/* "/N": N lines; "/N!": and then an error. */
+/* Lets go what there is; goes on once there is more. */
+static int let_go(struct fixture *fixture, struct pd_answer *answer)
+{
+    uint64_t until_ns = pd_clock_monotonic_ns() + WAIT_MS * PD_NS_PER_MS;
+    int err = pd_http_answer_flow(answer);
+
+    while (!atomic_load(&fixture->more) && pd_clock_monotonic_ns() < until_ns) {
+        usleep(1000);
+    }
+    return err ? err : pd_http_answer_write(answer, LINE, strlen(LINE));
+}
+
+/* "/N": N lines; "/N!": and then an error; "/N~": and another line, when there is more. */
 static void answer(void *context, const struct pd_http_request *request, struct pd_answer *answer)
 {
     struct fixture *fixture = context;
@@ -42,6 +54,9 @@ static void answer(void *context, const struct pd_http_request *request, struct 
     answer->type = "text/plain";
     for (unsigned long i = 0; i < lines && !err; i++) {
         err = pd_http_answer_write(answer, LINE, strlen(LINE));
+    }
+    if (!err && *end == '~') {
+        err = let_go(fixture, answer);
     }
     if (!err) {
         err = *end == '!' ? -PD_E_DEADLINE : pd_http_answer_finish(answer);
@@ -191,6 +206,29 @@ static void test_flowing(void **state)
     assert_int_equal(atomic_load(&fixture->failed), 1);
 }
 
+/* What is let go comes before the rest is made. */
+static void test_let_go(void **state)
+{
+    struct fixture *fixture = *state;
+    int fd = ask(fixture, "/3~");
+    struct pollfd waiting = {.fd = fd, .events = POLLIN};
+    char text[2000];
+    size_t len = 0, rest;
+
+    while (len < sizeof text && count_digits(text, len) < 3) {
+        assert_int_equal(poll(&waiting, 1, WAIT_MS), 1);
+        ssize_t n = recv(fd, text + len, sizeof text - len, 0);
+        assert_true(n > 0);
+        len += (size_t)n;
+    }
+    assert_false(atomic_load(&fixture->more));
+    atomic_store(&fixture->more, true);
+    char *last = take(fd, &rest);
+    assert_int_equal(count_digits(last, rest), 1);
+    assert_memory_equal(last + rest - 5, "0\r\n\r\n", 5);
+    free(last);
+}
+
 /* Those who read nothing lose the budget to those who come, and what flows goes when others wait.
  */
 static void test_unread(void **state)
@@ -235,6 +273,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_flowing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_let_go, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unread, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_stop, set_up, tear_down),
     };

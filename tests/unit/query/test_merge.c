@@ -238,6 +238,84 @@ static void merged_answers_are_those_of_one_store(void **state)
     }
 }
 
+/* ---- rows that do not wait ---- */
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Lines in the order of their texts; `text` is cut into them. */
+static size_t sorted_lines(char *text, char **lines, size_t most)
+{
+    size_t len = 0;
+    char *rest = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        assert_true(len < most);
+        lines[len++] = line;
+    }
+    qsort(lines, len, sizeof *lines, by_text);
+    return len;
+}
+
+enum { LINES_MAX = 20000 };
+
+static void same_lines(struct bytes *found, struct bytes *wanted)
+{
+    char **lines = calloc(2 * (size_t)LINES_MAX, sizeof *lines), **others = lines + LINES_MAX;
+    assert_non_null(lines);
+    size_t len = sorted_lines(found->at, lines, LINES_MAX);
+    assert_int_equal(len, sorted_lines(wanted->at, others, LINES_MAX));
+    for (size_t i = 0; i < len; i++) {
+        assert_string_equal(lines[i], others[i]);
+    }
+    free(lines);
+}
+
+/* Host by host, some of them given out before the next one comes. */
+static void give_in_pieces(struct fleet *fleet, const struct pd_query *query, struct bytes *found)
+{
+    const struct pd_query_sink sink = {found, bytes_keep};
+    struct pd_query_merge *merge;
+    bool complete;
+    assert_int_equal(pd_query_merge_new(query, &merge, NULL), 0);
+    for (unsigned host = 0; host < fleet->len; host++) {
+        struct bytes bytes = {NULL, 0};
+        struct pd_partial_end sum = {0};
+        answer_leaf(fleet, query, host, &bytes);
+        merge_child(fleet, query, merge, &bytes, &sum);
+        bytes_free(&bytes);
+        if (random_below(fleet->random, 3)) {
+            assert_int_equal(pd_query_merge_rows(merge, PD_FORM_NDJSON, &sink, NULL), 0);
+            assert_true(!found->len || found->at[found->len - 1] == '\n');
+        }
+    }
+    assert_int_equal(pd_query_merge_json(merge, PD_FORM_NDJSON, NULL, &sink, &complete, NULL), 0);
+    pd_query_merge_free(merge);
+}
+
+static void rows_that_go_ahead_are_those_of_one_store(void **state)
+{
+    struct random random = {test_seed()};
+    unsigned early = 0;
+    (void)state;
+    for (int round = 0; early < ROUNDS; round++) {
+        struct fleet fleet;
+        fleet_init(&fleet, &random);
+        struct pd_query query = random_query(&fleet.pool, &random);
+        if (pd_query_merge_rows_early(&query)) {
+            struct bytes wanted = {NULL, 0}, found = {NULL, 0};
+            one_store(&fleet, &query, PD_FORM_NDJSON, &wanted);
+            give_in_pieces(&fleet, &query, &found);
+            same_lines(&found, &wanted);
+            bytes_free(&wanted);
+            bytes_free(&found);
+            early++;
+        }
+        fleet_done(&fleet);
+    }
+}
+
 /* ---- what is missing, what else is said ---- */
 
 static const struct pd_path path = {.len = 3, .switches = {1, 9, 2}};
@@ -293,6 +371,25 @@ static void missing_hosts_and_extra_members_are_told(void **state)
     pd_query_merge_free(merge);
     bytes_free(&text);
     json_decref(extra);
+}
+
+static void events_end_with_a_name(void **state)
+{
+    struct pd_query query = make_query("getFlows", "");
+    struct bytes text = {NULL, 0};
+    const struct pd_query_sink sink = {&text, bytes_keep};
+    static const char begin[] = "data: {\"flow_id\":",
+                      end[] = "}\n\nevent: end\ndata: {\"complete\":false}\n\n";
+    bool complete;
+    (void)state;
+    struct pd_query_merge *merge = merge_with_missing(&query);
+    assert_int_equal(pd_query_merge_rows(merge, PD_FORM_EVENTS, &sink, NULL), 0);
+    assert_string_equal(text.at + text.len - 3, "}\n\n");
+    assert_int_equal(pd_query_merge_json(merge, PD_FORM_EVENTS, NULL, &sink, &complete, NULL), 0);
+    assert_memory_equal(text.at, begin, strlen(begin));
+    assert_string_equal(text.at + text.len - strlen(end), end);
+    pd_query_merge_free(merge);
+    bytes_free(&text);
 }
 
 static void a_host_that_is_missing_makes_it_incomplete(void **state)
@@ -388,6 +485,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(merged_answers_are_those_of_one_store),
+        cmocka_unit_test(rows_that_go_ahead_are_those_of_one_store),
+        cmocka_unit_test(events_end_with_a_name),
         cmocka_unit_test(missing_hosts_and_extra_members_are_told),
         cmocka_unit_test(a_host_that_is_missing_makes_it_incomplete),
         cmocka_unit_test(tokens_are_refused),
