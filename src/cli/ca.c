@@ -71,7 +71,7 @@ struct issuing {
 static int issue(struct issuing *run, struct pd_certificate *wanted, struct pd_error *error)
 {
     time_t days = (time_t)run->set->days;
-    wanted->from = run->now - 60; /* clocks differ */
+    wanted->from = run->now - PD_CA_BACK_S; /* clocks differ */
     wanted->until = run->now + days * DAY_S;
     /* What is there is left alone for the first half of its life. */
     const char *why =

@@ -145,7 +145,7 @@ static int make_ca(struct pd_ca *ca, time_t until, struct pd_error *error)
     }
     result = gnutls_x509_crt_init(&ca->crt);
     if (result >= 0) {
-        result = set_common(ca->crt, ca->key, time(NULL) - 60, until);
+        result = set_common(ca->crt, ca->key, time(NULL) - PD_CA_BACK_S, until);
     }
     if (result >= 0) {
         result = set_ca(ca->crt);

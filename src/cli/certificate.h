@@ -15,6 +15,8 @@
  *
  * Thread safety: each struct pd_ca belongs to one thread. */
 
+#define PD_CA_BACK_S 3600 /* before now: what is made holds on machines whose clocks are behind */
+
 struct pd_ca;
 
 struct pd_certificate {

@@ -58,7 +58,7 @@ static int sign_list(struct pd_ca *ca, gnutls_x509_crl_t list)
         number[i] = (unsigned char)((uint64_t)now >> (8 * (sizeof number - 1 - i)));
     }
     result = gnutls_x509_crl_set_version(list, 2);
-    result = result < 0 ? result : gnutls_x509_crl_set_this_update(list, now - 60);
+    result = result < 0 ? result : gnutls_x509_crl_set_this_update(list, now - PD_CA_BACK_S);
     result =
         result < 0
             ? result
@@ -198,7 +198,7 @@ static int issue_again(struct pd_ca *ca, const char *file, gnutls_x509_crt_t crt
                                                     .role = renewed.role,
                                                     .name = renewed.name,
                                                     .hosts = renewed.list[0] ? renewed.list : NULL,
-                                                    .from = now - 60,
+                                                    .from = now - PD_CA_BACK_S,
                                                     .until = now + (time_t)days * 86400},
                            error);
 }
