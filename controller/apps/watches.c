@@ -183,7 +183,8 @@ int pd_app_watches_insert(struct pd_watches *watches, struct pd_watch *watch,
                           struct pd_error *error)
 {
     if (watches->len == PD_WATCHES_MAX) {
-        return pd_fail(error, -PD_E_FULL, "%d applications are watched already", PD_WATCHES_MAX);
+        return pd_fail(error, -PD_E_TOO_MANY, "%d applications are watched already",
+                       PD_WATCHES_MAX);
     }
     if (!watch->id) {
         watch->id = watches->next_id;

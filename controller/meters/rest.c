@@ -122,7 +122,7 @@ static int post_monitors(void *daemon, struct pd_call *call, struct pd_answer *a
         return err;
     }
     if (!meters->monitors_len) {
-        return pd_fail(&problem->error, -PD_E_UNSUPPORTED,
+        return pd_fail(&problem->error, -PD_E_CONFLICT,
                        "this controller has no monitors: start it with --monitors FILE");
     }
     pthread_mutex_lock(&meters->lock);

@@ -213,13 +213,23 @@ static void limit_time(struct ask *ask)
     }
 }
 
+/* Where nobody needs one, what claims to be an order still is one. */
+static int check_unneeded_order(const char *text, struct pd_error *error)
+{
+    struct pd_fleet_order order = {.chain_len = 0};
+    int err = text && *text ? pd_fleet_order_read(text, &order, error) : 0;
+
+    pd_fleet_order_done(&order);
+    return err;
+}
+
 static int take_order(struct ask *ask, const struct pd_request *request, struct pd_error *error)
 {
     struct pd_agent *agent = ask->agent;
     int err;
 
     if (!pd_agent_orders_needed(agent->orders, request->http, ask->forest.trees_len != 0)) {
-        return 0;
+        return check_unneeded_order(request->http->order, error);
     }
     err = pd_agent_orders_take(agent->orders, request->http, request->body, &ask->forest,
                                &ask->order, error);

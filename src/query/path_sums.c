@@ -36,15 +36,7 @@ uint32_t pd_query_path_sums_hash(const struct pd_flow_id *flow)
 
 static bool are_hashes(const char *text, size_t len)
 {
-    if (len % HEX_LEN || strspn(text, "0123456789abcdef") != len) {
-        return false;
-    }
-    for (size_t i = HEX_LEN; i < len; i += HEX_LEN) {
-        if (memcmp(text + i - HEX_LEN, text + i, HEX_LEN) > 0) {
-            return false;
-        }
-    }
-    return true;
+    return !(len % HEX_LEN) && strspn(text, "0123456789abcdef") == len;
 }
 
 static int read_apart(const json_t *value, struct args *args)
@@ -85,8 +77,8 @@ static int read_one(const char *name, const json_t *value, struct args *args,
     if (!strcmp(name, "apart")) {
         return read_apart(value, args)
                    ? pd_fail(error, -PD_E_VALUE,
-                             "apart: expected at most %u ascending hashes of eight hexadecimal "
-                             "digits, one behind the other",
+                             "apart: expected at most %u hashes of eight hexadecimal digits, "
+                             "one behind the other",
                              PD_PATH_SUMS_APART_MAX)
                    : 0;
     }
@@ -152,6 +144,7 @@ struct row {
 
 struct work {
     const struct args *args;
+    char *apart; /* the hashes of `args`, ascending */
     struct sum *sums;
     uint32_t *slots; /* number + 1 of a sum */
     size_t sums_len, sums_room, slots_len;
@@ -163,6 +156,7 @@ struct work {
 
 static void work_done(struct work *work)
 {
+    free(work->apart);
     free(work->sums);
     free(work->slots);
     free(work->rows);
@@ -272,15 +266,28 @@ static int by_hash(const void *a, const void *b)
     return memcmp(a, b, HEX_LEN);
 }
 
-static bool is_apart(const struct args *args, uint32_t hash)
+static int sort_apart(struct work *work)
+{
+    size_t len = work->args->apart_len;
+
+    work->apart = len ? malloc(len * HEX_LEN) : NULL;
+    if (!work->apart) {
+        return len ? -ENOMEM : 0;
+    }
+    memcpy(work->apart, work->args->apart, len * HEX_LEN);
+    qsort(work->apart, len, HEX_LEN, by_hash);
+    return 0;
+}
+
+static bool is_apart(const struct work *work, uint32_t hash)
 {
     char text[HEX_LEN + 1];
 
-    if (!args->apart_len) {
+    if (!work->apart) {
         return false;
     }
     snprintf(text, sizeof text, "%08" PRIx32, hash);
-    return bsearch(text, args->apart, args->apart_len, HEX_LEN, by_hash);
+    return bsearch(text, work->apart, work->args->apart_len, HEX_LEN, by_hash);
 }
 
 static int add_sums(struct work *work, const struct row *row)
@@ -312,7 +319,7 @@ static int take_record(struct work *work, const struct pd_tib_record *record)
 {
     const struct args *args = work->args;
     uint32_t hash = pd_query_path_sums_hash(&record->flow);
-    bool is_named = is_apart(args, hash), is_small = record->bytes < record->pkts * SMALL_BYTES;
+    bool is_named = is_apart(work, hash), is_small = record->bytes < record->pkts * SMALL_BYTES;
     uint64_t all = segments(record->bytes, record->pkts);
     struct row row = {.flow = record->flow};
 
@@ -441,8 +448,13 @@ static int local(struct pd_question_run *run, json_t **ret_answer, struct pd_err
                                    .to_us = args->to_us + PD_PATH_SUMS_SLACK_US,
                                    .origins = 1u << PD_ORIGIN_TAGS};
     bool complete = true;
-    int err = host->records ? host->records(host->context, &filter, take, &work, &complete, error)
-                            : pd_fail(error, -PD_E_UNSUPPORTED, "there are no records here");
+    int err = sort_apart(&work);
+
+    if (err) {
+        return pd_fail(error, err, "no memory for the answer");
+    }
+    err = host->records ? host->records(host->context, &filter, take, &work, &complete, error)
+                        : pd_fail(error, -PD_E_UNSUPPORTED, "there are no records here");
 
     if (!err) {
         *ret_answer = write_answer(&work, complete);

@@ -415,8 +415,8 @@ static int post_probes(void *daemon, struct pd_call *call, struct pd_answer *ans
     int err = check_role(call, &problem->error);
 
     if (!err && !own.model) {
-        err = pd_fail(&problem->error, -PD_E_UNSUPPORTED,
-                      "not supported here: probes need a live intake and --host-id");
+        err = pd_fail(&problem->error, -PD_E_CONFLICT,
+                      "carrier: probes need a live intake and --host-id, which are not here");
     }
     err = err ? err : pd_probe_order_read(call->body, own.model->topology, &order, &problem->error);
     err = err ? err : take_order(&order, &problem->error);

@@ -217,7 +217,7 @@ class Meters(FleetTest):
     def test_none(self):
         controller = self.controller()
         status, _, _ = controller.raw("/v1/monitors", "POST", "{}")
-        self.assertIn(status, (400, 404, 422, 501))
+        self.assertIn(status, (400, 404, 409, 422))
         self.assertEqual(controller.get("/v1/monitors")["monitors"], [])
 
 

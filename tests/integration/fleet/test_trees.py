@@ -233,6 +233,17 @@ class TreesTest(unittest.TestCase):
         self.assertIn("since",
                       self.ask(self.direct(), 400, query="getFlows", args={"since": "x"})["detail"])
 
+    def test_no_order(self):
+        """nobody needs an order here; what is none is refused all the same"""
+        for order, wanted in (("", 200), ("no order", 403), ("UERPUgE=", 403)):
+            connection = http.client.HTTPConnection("127.0.0.1", self.agents[self.ids[0]].port,
+                                                    timeout=PATIENCE_S)
+            connection.request("POST", "/v1/query", '{"query":"getCount"}',
+                               {"Pathdump-Order": order})
+            answer = connection.getresponse()
+            self.assertEqual(answer.status, wanted, answer.read())
+            connection.close()
+
     def test_crossing_trees(self):
         """every host asks every other one, all at once: nobody waits for a turn that depends on
         him"""

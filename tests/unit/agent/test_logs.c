@@ -303,6 +303,8 @@ static void test_bad_wishes(void **state)
         "{\"seconds\":\"1\"}",
         "{\"seconds\":1.5}",
         "{\"max_packets\":0}",
+        "{\"max_packets\":1.5}",
+        "{\"max_packets\":\"5\"}",
         "{\"max_packets\":1000001}",
         "{\"snap_bytes\":63}",
         "{\"snap_bytes\":65536}",
