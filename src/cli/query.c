@@ -99,7 +99,7 @@ static const struct pd_option options[] = {
     {.name = "ndjson",
      .type = PD_OPTION_FLAG,
      .offset = offsetof(struct settings, ndjson),
-     .help = "print JSON, a line for each row as it comes and one for the rest"},
+     .help = "print JSON: a line for each row as it comes, then the rest"},
     PD_CLI_TABLE_OPTIONS(struct settings, table),
     PD_CLI_NAMES_OPTION(struct settings, table),
     {.name = "topology",
