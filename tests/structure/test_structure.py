@@ -10,6 +10,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 import structure  # noqa: E402
+import threats  # noqa: E402
 
 LINE = "tests/structure/exceptions.txt"
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
@@ -130,6 +131,23 @@ class Structure(unittest.TestCase):
                          ["23 files name what carries link tags, more than 22"])
         many.pop("src/codec/22.c")
         self.assertEqual(self.findings(GOOD, many), [])
+
+    def test_threats(self):
+        page = "| who | test |\n|---|---|\n| all | {} |\n"
+        good = {"docs/security.md": page.format("`front_door`, `test_inn` `no_key`"),
+                "tests/CMakeLists.txt": "foreach(part door)\nadd_test(NAME front_${part})\n"
+                "pd_unit_test(test_inn)\n", "tests/x.c": "static void no_key(void **state)\n"}
+        cases = {"`front_door` `no_key`": [], "`test_inn`": [], "": ["a threat without a test"],
+                 "`no_key`": ["a threat without a test"],
+                 "`test_inn` `key`": ["there is no test key"],
+                 "`front_yard`": ["a threat without a test", "there is no test front_yard"]}
+        for cell, wanted in cases.items():
+            with tempfile.TemporaryDirectory() as at:
+                tree(at, {**good, "docs/security.md": page.format(cell)})
+                self.assertEqual([f.split(": ")[1] for f in threats.findings(at)], wanted)
+        with tempfile.TemporaryDirectory() as at:
+            tree(at, {**good, "docs/security.md": "no table\n"})
+            self.assertEqual(len(list(threats.findings(at))), 1)
 
     def test_exit_code(self):
         with tempfile.TemporaryDirectory() as at:
