@@ -278,6 +278,12 @@ static bool leaks(const struct pd_codec *codec, const struct pd_codec_rows *rows
     return false;
 }
 
+bool pd_codec_edge_leaks(const struct pd_codec *codec, const struct pd_codec_rows *rows,
+                         uint16_t port)
+{
+    return leaks(codec, rows, (struct pd_codec_edge_packet){.in_port = port});
+}
+
 /* The rows that a packet of the port looked at last can meet, and what they let in: the next port
  * mostly has the same. */
 struct port_rows {
@@ -306,9 +312,8 @@ static int prove_port(const struct pd_codec *codec, const struct pd_codec_rows *
         pd_codec_rows_done(&here.met);
         return err;
     }
-    here.leak = same_rows(&here.met, &last->met)
-                    ? last->leak
-                    : leaks(codec, &here.met, (struct pd_codec_edge_packet){.in_port = port});
+    here.leak =
+        same_rows(&here.met, &last->met) ? last->leak : pd_codec_edge_leaks(codec, &here.met, port);
     proof->ports++;
     proof->leaks += here.leak;
     pd_codec_rows_done(&last->met);

@@ -54,6 +54,10 @@ enum pd_codec_edge_fate pd_codec_edge_take(const struct pd_codec_rows *rows,
 int pd_codec_edge_pass(const struct pd_codec *codec, uint32_t sw, uint64_t own,
                        enum pd_codec_edge_fate *ret_fate, uint64_t *ret_left);
 
+/* Whether something of a host's own making comes in by this port of a switch with these rows. */
+bool pd_codec_edge_leaks(const struct pd_codec *codec, const struct pd_codec_rows *rows,
+                         uint16_t port);
+
 struct pd_codec_edge_proof {
     uint64_t ports;   /* that face hosts, of all switches */
     uint64_t rows;    /* of the edge */

@@ -167,6 +167,63 @@ static void each_row_is_needed(void **state)
     }
 }
 
+/* What the proof says of a table in which the rows of this action are missing. */
+static bool leaks_without(const struct pd_codec *codec, const struct pd_codec_rows *rows,
+                          uint16_t port, enum pd_row_action action)
+{
+    struct pd_codec_rows fewer = {.tpid = rows->tpid};
+    for (size_t i = 0; i < rows->len; i++) {
+        if (!pd_codec_is_edge_row(&rows->rows[i]) || rows->rows[i].action != action) {
+            assert_int_equal(pd_codec_rows_add(&fewer, &rows->rows[i]), 0);
+        }
+    }
+    assert_true(fewer.len < rows->len);
+    bool leaks = pd_codec_edge_leaks(codec, &fewer, port);
+    pd_codec_rows_done(&fewer);
+    return leaks;
+}
+
+/* A tag that stays, and a DSCP that stays: each by itself is a leak. */
+static void the_proof_sees_tags_and_dscp(void **state)
+{
+    static const char *const options[] = {"{}", "{\"edge\":\"strip\"}"};
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct pd_topology *t;
+        struct pd_codec *codec = naive_codec_told(&networks[1], options[i], &t);
+        struct pd_codec_rows rows;
+        uint32_t sw = t->hosts[0].tor;
+        const struct pd_switch *entry = &t->switches[sw];
+        uint16_t port = entry->neighbours[entry->switch_neighbours].port;
+        assert_int_equal(pd_codec_rows_make(codec, sw, PD_DEPTH_PCP, &rows), 0);
+        assert_false(pd_codec_edge_leaks(codec, &rows, port));
+        assert_true(leaks_without(codec, &rows, port, PD_ROW_DSCP));
+        assert_true(i || leaks_without(codec, &rows, port, PD_ROW_DROP));
+        pd_codec_rows_done(&rows);
+        pd_codec_free(codec);
+        pd_topology_free(t);
+    }
+}
+
+/* A row for one DSCP is met by IP packets with that one alone. */
+static void rows_ask_for_their_dscp(void **state)
+{
+    static const struct {
+        uint8_t family, dscp;
+        enum pd_codec_edge_fate fate;
+    } cases[] = {{4, 5, PD_EDGE_DROPPED}, {6, 5, PD_EDGE_DROPPED}, {4, 4, PD_EDGE_PASSES},
+                 {6, 0, PD_EDGE_PASSES},  {0, 5, PD_EDGE_PASSES},  {PD_ROW_ARP, 5, PD_EDGE_PASSES}};
+    struct pd_codec_row row = {.dscp = 5, .depth = PD_ROW_ANY, .action = PD_ROW_DROP};
+    const struct pd_codec_rows rows = {.rows = &row, .len = 1, .tpid = 0x8100};
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pd_codec_edge_packet packet = {
+            .in_port = 1, .family = cases[i].family, .dscp = cases[i].dscp};
+        row.family = 0;
+        assert_int_equal(pd_codec_edge_take(&rows, &packet), cases[i].fate);
+    }
+}
+
 /* ---- the encoder */
 
 static struct pd_encoding encode(const struct naive *naive, const char *options, uint64_t own)
@@ -262,6 +319,8 @@ int main(void)
         cmocka_unit_test(no_tag_of_a_host_comes_in),
         cmocka_unit_test(the_proof_finds_open_edges),
         cmocka_unit_test(each_row_is_needed),
+        cmocka_unit_test(the_proof_sees_tags_and_dscp),
+        cmocka_unit_test(rows_ask_for_their_dscp),
         cmocka_unit_test(the_encoder_begins_with_the_edge),
         cmocka_unit_test(tenants_of_another_type_pass),
         cmocka_unit_test(racks_without_hosts_are_told),
