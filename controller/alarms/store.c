@@ -4,6 +4,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,6 +31,22 @@ static void init_locks(struct pd_alarm_store *store)
     pthread_mutex_init(&store->commit_lock, NULL);
 }
 
+/* What is no file would be opened all the same, and written to. */
+static int check_files(const char *directory)
+{
+    static const char *const names[] = {"data.mdb", "lock.mdb"};
+    char path[4096];
+    struct stat now;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", directory, names[i]);
+        if (!lstat(path, &now) && !S_ISREG(now.st_mode)) {
+            return S_ISLNK(now.st_mode) ? -ELOOP : -EINVAL;
+        }
+    }
+    return 0;
+}
+
 static int env_open(struct pd_alarm_store *store)
 {
     uint64_t map = store->config.map_bytes;
@@ -40,6 +57,10 @@ static int env_open(struct pd_alarm_store *store)
     }
     if (mkdir(store->config.directory, DIRECTORY) && errno != EEXIST) {
         return -errno;
+    }
+    int err = check_files(store->config.directory);
+    if (err) {
+        return err;
     }
     if (!result) {
         result = mdb_env_set_maxdbs(store->env, 5);

@@ -40,15 +40,30 @@ static void name_file(const struct pd_audit *audit, unsigned i, char *name, size
     }
 }
 
+/* What is no file leads lines elsewhere, or keeps us waiting. The descriptor, or -errno. */
+static int open_file(const char *name, int flags, struct stat *ret_now)
+{
+    int fd = open(name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, FILES);
+    int err = fd < 0 || fstat(fd, ret_now) ? -errno : 0;
+
+    if (!err && !S_ISREG(ret_now->st_mode)) {
+        err = -EINVAL;
+    }
+    if (err && fd >= 0) {
+        close(fd);
+    }
+    return err ? err : fd;
+}
+
 static int open_newest(struct pd_audit *audit)
 {
     char name[4096];
     struct stat now;
 
     name_file(audit, 0, name, sizeof name);
-    audit->fd = open(name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, FILES);
-    if (audit->fd < 0 || fstat(audit->fd, &now)) {
-        return -errno;
+    audit->fd = open_file(name, O_WRONLY | O_APPEND | O_CREAT, &now);
+    if (audit->fd < 0) {
+        return audit->fd;
     }
     audit->bytes = (uint64_t)now.st_size;
     return 0;
@@ -65,8 +80,9 @@ static void rotate(struct pd_audit *audit)
         (void)rename(from, to);
     }
     close(audit->fd);
-    if (open_newest(audit)) {
-        pd_log(PD_LOG_ERROR, MODULE, NULL, "%s: %s", audit->directory, strerror(errno));
+    int err = open_newest(audit);
+    if (err) {
+        pd_log(PD_LOG_ERROR, MODULE, NULL, "%s: %s", audit->directory, strerror(-err));
     }
 }
 
@@ -240,15 +256,19 @@ static void read_line(struct ring *ring, const char *line, uint64_t from_us, uin
 /* A file whose last line is older than `from_us` is passed over. */
 static void read_file(const char *name, struct ring *ring, uint64_t from_us, uint64_t to_us)
 {
-    FILE *file = fopen(name, "re");
+    struct stat now;
+    int fd = open_file(name, O_RDONLY, &now);
+    FILE *file = fd >= 0 ? fdopen(fd, "re") : NULL;
     char *line = NULL;
     size_t size = 0;
-    struct stat now;
 
     if (!file) {
+        if (fd >= 0) {
+            close(fd);
+        }
         return;
     }
-    if (!fstat(fileno(file), &now) && ((uint64_t)now.st_mtime + 1) * PD_US_PER_S >= from_us) {
+    if (((uint64_t)now.st_mtime + 1) * PD_US_PER_S >= from_us) {
         while (getline(&line, &size, file) > 0) {
             read_line(ring, line, from_us, to_us);
         }

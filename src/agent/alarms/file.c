@@ -181,7 +181,7 @@ static int lock(struct pd_alarm_file *file)
     char name[NAME_BYTES + 8];
 
     snprintf(name, sizeof name, "%s.lock", file->name);
-    file->lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
+    file->lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
     if (file->lock_fd < 0) {
         return -errno;
     }
@@ -406,7 +406,7 @@ int pd_alarm_file_rewrite(struct pd_alarm_file *file, const struct pd_alarm_entr
     int fd, err;
 
     snprintf(name, sizeof name, "%s.new", file->name);
-    fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, FILE_MODE);
+    fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
     if (fd < 0) {
         return -errno;
     }

@@ -65,7 +65,8 @@ static int copy_open(struct pd_store *store, int directory_fd)
     if (err) {
         return err;
     }
-    int fd = openat(directory_fd, PD_COMPACT_FILE, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = openat(directory_fd, PD_COMPACT_FILE,
+                    O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
         return -errno;
     }

@@ -176,7 +176,8 @@ static int store_create(struct pd_store *store, int directory_fd, const char *lo
  */
 static int writer_lock(struct pd_store *store, int directory_fd)
 {
-    store->lock_fd = openat(directory_fd, "writer.lock", O_RDWR | O_CREAT | O_CLOEXEC, DATA_MODE);
+    store->lock_fd =
+        openat(directory_fd, "writer.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, DATA_MODE);
     if (store->lock_fd < 0) {
         return -errno;
     }
@@ -218,7 +219,7 @@ static int reader_flags(struct pd_store *store, int directory_fd, const char *lo
     if (!faccessat(directory_fd, "lock.mdb", R_OK | W_OK, AT_EACCESS)) {
         return 0;
     }
-    store->lock_fd = openat(directory_fd, "writer.lock", O_RDONLY | O_CLOEXEC);
+    store->lock_fd = openat(directory_fd, "writer.lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (store->lock_fd < 0 && errno != ENOENT) {
         return pd_fail(error, -errno, "%s/writer.lock: %s", location, pd_error_text(-errno));
     }
@@ -286,10 +287,26 @@ static int env_check(struct pd_store *store, struct pd_error *error)
     return err;
 }
 
+/* LMDB would write through a link, and wait at a pipe. */
+static int file_check(int directory_fd, const char *name, struct pd_error *error)
+{
+    struct stat now;
+    if (fstatat(directory_fd, name, &now, AT_SYMLINK_NOFOLLOW)) {
+        return errno == ENOENT ? 0 : -errno;
+    }
+    return S_ISREG(now.st_mode) ? 0
+                                : pd_fail(error, -PD_E_CORRUPT, "%s is a link, or no file", name);
+}
+
 static int meta_check(int directory_fd, struct pd_error *error)
 {
-    int fd = openat(directory_fd, "data.mdb", O_RDONLY | O_CLOEXEC);
-    int err = fd < 0 ? -errno : pd_lmdb_pages_check_meta(fd, error);
+    int err = file_check(directory_fd, "data.mdb", error);
+    err = err ? err : file_check(directory_fd, "lock.mdb", error);
+    if (err) {
+        return err;
+    }
+    int fd = openat(directory_fd, "data.mdb", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    err = fd < 0 ? -errno : pd_lmdb_pages_check_meta(fd, error);
     err = err ? err : pd_lmdb_store_numbers_check(fd, error);
     if (fd >= 0) {
         close(fd);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The controller's alarms: each once, numbers, restarts, kills, retention, readers, listeners, many
  * at once. */
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -350,6 +351,23 @@ static void test_find(void **state)
     assert_int_equal(heard.len, 200);
 }
 
+/* What is no file of its own is not written to. */
+static void test_links(void **state)
+{
+    static const char *const names[] = {"data.mdb", "lock.mdb"};
+    struct pd_alarm_store_config config = {.directory = alarm_store_folder};
+    struct pd_alarm_store *store = NULL;
+    char name[100];
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "%s/%s", alarm_store_folder, names[i]);
+        assert_int_equal(symlink("/dev/null", name), 0);
+        assert_int_equal(pd_alarm_store_open(&config, &store, NULL), -ELOOP);
+        assert_int_equal(unlink(name), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +380,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_map_full, alarm_store_set_up, alarm_store_tear_down),
         cmocka_unit_test_setup_teardown(test_spools_forgotten, alarm_store_set_up,
                                         alarm_store_tear_down),
+        cmocka_unit_test_setup_teardown(test_links, alarm_store_set_up, alarm_store_tear_down),
         cmocka_unit_test_setup_teardown(test_killed, alarm_store_set_up, alarm_store_tear_down),
         cmocka_unit_test_setup_teardown(test_threads, alarm_store_set_up, alarm_store_tear_down),
     };

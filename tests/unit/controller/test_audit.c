@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,12 +153,37 @@ static void test_full(void **state)
     pd_audit_close(audit);
 }
 
+/* A link would lead the lines elsewhere, and a pipe keeps whoever opens it waiting. */
+static void test_no_files(void **state)
+{
+    char name[120], elsewhere[120];
+    struct pd_audit *audit = open_audit();
+    struct stat now;
+
+    (void)state;
+    assert_int_equal(note(audit, "install", NULL), 0);
+    snprintf(elsewhere, sizeof elsewhere, "%s/elsewhere", folder);
+    snprintf(name, sizeof name, "%s/audit.1.jsonl", directory);
+    assert_int_equal(mkfifo(name, 0600), 0);
+    assert_int_equal(count(audit, 0, 10), 1);
+    pd_audit_close(audit);
+    snprintf(name, sizeof name, "%s/audit.jsonl", directory);
+    assert_int_equal(unlink(name), 0);
+    assert_int_equal(symlink(elsewhere, name), 0);
+    assert_int_equal(pd_audit_open(directory, &audit, NULL), -ELOOP);
+    assert_int_equal(stat(elsewhere, &now), -1);
+    assert_int_equal(unlink(name), 0);
+    assert_int_equal(mkfifo(name, 0600), 0);
+    assert_true(pd_audit_open(directory, &audit, NULL) < 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_there_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_rotation, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_full, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_no_files, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

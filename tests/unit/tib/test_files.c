@@ -316,10 +316,33 @@ static void test_meta_fails(void **state)
     pd_tib_close(tib);
 }
 
+/* Nothing is written through a link, nobody waits at a pipe. */
+static void test_no_files(void **state)
+{
+    static const char *const names[] = {"lock.mdb", "data.mdb", "writer.lock"};
+    struct pd_tib *tib = NULL;
+    struct stat now;
+    (void)state;
+    pd_tib_close(open_tib(PD_TIB_WRITE, NULL));
+    for (size_t i = 0; i < 2 * (sizeof names / sizeof *names); i++) {
+        const char *name = store_file(place, names[i / 2]);
+        bool link = i % 2 || i / 2 == 2; /* a lock may be a pipe */
+        assert_int_equal(rename(name, store_file(place, "aside")), 0);
+        assert_int_equal(link ? symlink("elsewhere", name) : mkfifo(name, 0600), 0);
+        if (i / 2 != 1 || !link) {
+            assert_true(pd_tib_open(place, PD_TIB_WRITE, NULL, &tib, NULL) < 0);
+            assert_int_equal(stat(store_file(place, "elsewhere"), &now), -1);
+        }
+        assert_int_equal(rename(store_file(place, "aside"), store_file(place, names[i / 2])), 0);
+    }
+    pd_tib_close(open_tib(PD_TIB_WRITE, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_bytes_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_files, setup, teardown),
         cmocka_unit_test_setup_teardown(test_compact, setup, teardown),
         cmocka_unit_test_setup_teardown(test_compact_reader, setup, teardown),
         cmocka_unit_test_setup_teardown(test_meta_fails, setup, teardown),
