@@ -20,23 +20,33 @@
 #define DIRECTORY 0750
 #define FILES     0640
 
+/* Changes, and what changed nothing: each has files of its own. */
+enum kind { CHANGES, ASKED, KINDS };
+
+static const char *const names[KINDS] = {"audit", "asked"};
+
+struct series {
+    int fd;         /* of the newest file */
+    uint64_t bytes; /* of it */
+};
+
 struct pd_audit {
     char *directory;
     pthread_mutex_t lock; /* of what follows */
-    int fd;               /* of the newest file */
-    uint64_t bytes;       /* of it */
-    bool broken;          /* the last line could not be written */
+    struct series series[KINDS];
+    bool broken; /* the last line could not be written */
     uint64_t last_us;
 };
 
 /* ---- files ---- */
 
-static void name_file(const struct pd_audit *audit, unsigned i, char *name, size_t size)
+static void name_file(const struct pd_audit *audit, enum kind kind, unsigned i, char *name,
+                      size_t size)
 {
     if (i) {
-        snprintf(name, size, "%s/audit.%u.jsonl", audit->directory, i);
+        snprintf(name, size, "%s/%s.%u.jsonl", audit->directory, names[kind], i);
     } else {
-        snprintf(name, size, "%s/audit.jsonl", audit->directory);
+        snprintf(name, size, "%s/%s.jsonl", audit->directory, names[kind]);
     }
 }
 
@@ -55,47 +65,49 @@ static int open_file(const char *name, int flags, struct stat *ret_now)
     return err ? err : fd;
 }
 
-static int open_newest(struct pd_audit *audit)
+static int open_newest(struct pd_audit *audit, enum kind kind)
 {
+    struct series *series = &audit->series[kind];
     char name[4096];
     struct stat now;
 
-    name_file(audit, 0, name, sizeof name);
-    audit->fd = open_file(name, O_WRONLY | O_APPEND | O_CREAT, &now);
-    if (audit->fd < 0) {
-        return audit->fd;
+    name_file(audit, kind, 0, name, sizeof name);
+    series->fd = open_file(name, O_WRONLY | O_APPEND | O_CREAT, &now);
+    if (series->fd < 0) {
+        return series->fd;
     }
-    audit->bytes = (uint64_t)now.st_size;
+    series->bytes = (uint64_t)now.st_size;
     return 0;
 }
 
 /* What cannot be renamed goes on growing. */
-static void rotate(struct pd_audit *audit)
+static void rotate(struct pd_audit *audit, enum kind kind)
 {
     char from[4096], to[4096];
 
     for (unsigned i = PD_AUDIT_FILES - 1; i > 0; i--) {
-        name_file(audit, i - 1, from, sizeof from);
-        name_file(audit, i, to, sizeof to);
+        name_file(audit, kind, i - 1, from, sizeof from);
+        name_file(audit, kind, i, to, sizeof to);
         (void)rename(from, to);
     }
-    close(audit->fd);
-    int err = open_newest(audit);
+    close(audit->series[kind].fd);
+    int err = open_newest(audit, kind);
     if (err) {
         pd_log(PD_LOG_ERROR, MODULE, NULL, "%s: %s", audit->directory, strerror(-err));
     }
 }
 
 /* Room that is kept for the next line, without growing the file. */
-static int make_room(struct pd_audit *audit)
+static int make_room(struct pd_audit *audit, enum kind kind)
 {
+    const struct series *series = &audit->series[kind];
     int err = 0;
 
-    if (audit->fd < 0) {
-        err = open_newest(audit);
+    if (series->fd < 0) {
+        err = open_newest(audit, kind);
     }
     if (!err &&
-        fallocate(audit->fd, FALLOC_FL_KEEP_SIZE, (off_t)audit->bytes, PD_AUDIT_LINE_BYTES)) {
+        fallocate(series->fd, FALLOC_FL_KEEP_SIZE, (off_t)series->bytes, PD_AUDIT_LINE_BYTES)) {
         err = errno == EOPNOTSUPP || errno == ENOSYS ? 0 : -errno;
     }
     return err;
@@ -107,9 +119,11 @@ int pd_audit_open(const char *directory, struct pd_audit **ret_audit, struct pd_
     int err = audit && (audit->directory = strdup(directory)) ? 0 : -ENOMEM;
 
     if (!err) {
-        audit->fd = -1;
+        audit->series[CHANGES].fd = audit->series[ASKED].fd = -1;
         pthread_mutex_init(&audit->lock, NULL);
-        err = mkdir(directory, DIRECTORY) && errno != EEXIST ? -errno : open_newest(audit);
+        err = mkdir(directory, DIRECTORY) && errno != EEXIST ? -errno : 0;
+        err = err ? err : open_newest(audit, CHANGES);
+        err = err ? err : open_newest(audit, ASKED);
     }
     if (!err) {
         *ret_audit = audit;
@@ -125,8 +139,10 @@ void pd_audit_close(struct pd_audit *audit)
         return;
     }
     if (audit->directory) {
-        if (audit->fd >= 0) {
-            close(audit->fd);
+        for (size_t i = 0; i < KINDS; i++) {
+            if (audit->series[i].fd >= 0) {
+                close(audit->series[i].fd);
+            }
         }
         pthread_mutex_destroy(&audit->lock);
     }
@@ -155,26 +171,27 @@ static char *make_line(const struct pd_audit_entry *entry, uint64_t time_us)
     return line;
 }
 
-static int append(struct pd_audit *audit, const char *line)
+static int append(struct pd_audit *audit, enum kind kind, const char *line)
 {
+    struct series *series = &audit->series[kind];
     size_t len = strlen(line);
     char *whole;
-    int err = make_room(audit);
+    int err = make_room(audit, kind);
 
     if (err || asprintf(&whole, "%s\n", line) < 0) {
         return -PD_E_FULL;
     }
-    ssize_t n = write(audit->fd, whole, len + 1);
+    ssize_t n = write(series->fd, whole, len + 1);
     if (n != (ssize_t)(len + 1)) {
-        err = n > 0 && ftruncate(audit->fd, (off_t)audit->bytes) ? -errno : -PD_E_FULL;
+        err = n > 0 && ftruncate(series->fd, (off_t)series->bytes) ? -errno : -PD_E_FULL;
     }
     free(whole);
     if (err) {
         return -PD_E_FULL;
     }
-    audit->bytes += len + 1;
-    if (audit->bytes >= PD_AUDIT_FILE_BYTES) {
-        rotate(audit);
+    series->bytes += len + 1;
+    if (series->bytes >= PD_AUDIT_FILE_BYTES) {
+        rotate(audit, kind);
     }
     return 0;
 }
@@ -188,7 +205,7 @@ static int write_locked(struct pd_audit *audit, const struct pd_audit_entry *ent
 
     audit->last_us = now_us > audit->last_us ? now_us : audit->last_us + 1;
     line = make_line(entry, audit->last_us);
-    err = line ? append(audit, line) : -PD_E_FULL;
+    err = line ? append(audit, entry->changes ? CHANGES : ASKED, line) : -PD_E_FULL;
     audit->broken = err != 0;
     pd_log(err ? PD_LOG_ERROR : PD_LOG_INFO, MODULE, NULL, "%s%s", err ? "not written: " : "",
            line ? line : "no memory");
@@ -213,11 +230,12 @@ int pd_audit_reserve(struct pd_audit *audit, struct pd_error *error)
                                               .role = "admin",
                                               .address = "",
                                               .what = "audit",
+                                              .changes = true,
                                               .outcome = "lines before this one were lost"};
     int err;
 
     pthread_mutex_lock(&audit->lock);
-    err = audit->broken ? write_locked(audit, &gap) : make_room(audit);
+    err = audit->broken ? write_locked(audit, &gap) : make_room(audit, CHANGES);
     pthread_mutex_unlock(&audit->lock);
     return err ? pd_fail(error, -PD_E_FULL,
                          "nothing is changed while the audit cannot be written: %s",
@@ -277,27 +295,66 @@ static void read_file(const char *name, struct ring *ring, uint64_t from_us, uin
     fclose(file);
 }
 
-json_t *pd_audit_read(struct pd_audit *audit, uint64_t from_us, uint64_t to_us, size_t most)
+static void read_series(struct pd_audit *audit, enum kind kind, struct ring *ring, uint64_t from_us,
+                        uint64_t to_us)
 {
-    struct ring ring = {.most = most};
-    json_t *list = json_array();
     char name[4096];
 
-    ring.entries = calloc(most, sizeof(void *));
-    if (!ring.entries || !list) {
-        free(ring.entries);
-        json_decref(list);
-        return NULL;
-    }
-    pthread_mutex_lock(&audit->lock);
     for (unsigned i = PD_AUDIT_FILES; i-- > 0;) {
-        name_file(audit, i, name, sizeof name);
-        read_file(name, &ring, from_us, to_us);
+        name_file(audit, kind, i, name, sizeof name);
+        read_file(name, ring, from_us, to_us);
     }
-    pthread_mutex_unlock(&audit->lock);
-    for (size_t i = ring.len > most ? ring.len - most : 0; i < ring.len; i++) {
-        json_array_append_new(list, ring.entries[i % most]);
+}
+
+static json_int_t time_of(const struct ring *ring, size_t at)
+{
+    return json_integer_value(json_object_get(ring->entries[at % ring->most], "time_us"));
+}
+
+/* The entries of both by time; the newest `most`. */
+static void merge(struct ring *rings, size_t most, json_t *list)
+{
+    size_t at[KINDS], len = 0;
+
+    for (size_t i = 0; i < KINDS; i++) {
+        at[i] = rings[i].len > most ? rings[i].len - most : 0;
+        len += rings[i].len - at[i];
     }
-    free(ring.entries);
-    return json_pack("{s:o}", "entries", list);
+    for (; len; len--) {
+        size_t next =
+            at[CHANGES] == rings[CHANGES].len ||
+                    (at[ASKED] < rings[ASKED].len &&
+                     time_of(&rings[ASKED], at[ASKED]) < time_of(&rings[CHANGES], at[CHANGES]))
+                ? ASKED
+                : CHANGES;
+        json_t *entry = rings[next].entries[at[next]++ % most];
+
+        if (len > most) {
+            json_decref(entry);
+        } else {
+            json_array_append_new(list, entry);
+        }
+    }
+}
+
+json_t *pd_audit_read(struct pd_audit *audit, uint64_t from_us, uint64_t to_us, size_t most)
+{
+    struct ring rings[KINDS] = {[CHANGES] = {.most = most}, [ASKED] = {.most = most}};
+    json_t *list = json_array();
+
+    rings[CHANGES].entries = calloc(most, sizeof(void *));
+    rings[ASKED].entries = calloc(most, sizeof(void *));
+    if (rings[CHANGES].entries && rings[ASKED].entries && list) {
+        pthread_mutex_lock(&audit->lock);
+        read_series(audit, CHANGES, &rings[CHANGES], from_us, to_us);
+        read_series(audit, ASKED, &rings[ASKED], from_us, to_us);
+        pthread_mutex_unlock(&audit->lock);
+        merge(rings, most, list);
+    } else {
+        json_decref(list);
+        list = NULL;
+    }
+    free(rings[CHANGES].entries);
+    free(rings[ASKED].entries);
+    return list ? json_pack("{s:o}", "entries", list) : NULL;
 }

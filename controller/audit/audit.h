@@ -4,13 +4,16 @@
 #define PD_CONTROLLER_AUDIT_AUDIT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
 
 /* A JSON object a line, in STATE/audit/audit.jsonl, and the same in the log (the journal): a host
  * may lose one of them. At PD_AUDIT_FILE_BYTES the file becomes audit.1.jsonl, that one
- * audit.2.jsonl …; the last of PD_AUDIT_FILES goes. Times of lines only grow.
+ * audit.2.jsonl …; the last of PD_AUDIT_FILES goes. Times of lines only grow. What has changed
+ * nothing (a program, an application, whatever was refused) stands apart, in asked.jsonl and its
+ * like: who may change nothing displaces no line of what was changed, however much he asks.
  *
  * What changes something waits for room first (pd_audit_reserve): where nothing can be noted
  * nothing is changed. Reads that are noted, too, go on.
@@ -32,6 +35,7 @@ struct pd_audit_entry {
     json_t *detail; /* an object; borrowed, may be NULL */
     json_t *hosts;  /* where, as asked; borrowed, may be NULL */
     const char *outcome;
+    bool changes; /* something is not as it was */
 };
 
 /* Makes the folder `directory`. 0 or an error in words. */

@@ -134,6 +134,7 @@ static void after(void *daemon, const struct pd_route *route, const struct pd_ca
                                    .role = pd_http_role_id(http->role),
                                    .address = http->address ? http->address : "",
                                    .what = what_of(route, call),
+                                   .changes = !err && changes(route),
                                    .outcome = !err                   ? "done"
                                               : *problem->error.text ? problem->error.text
                                                                      : pd_error_text(err)};
@@ -159,8 +160,12 @@ int pd_audit_reload_begin(struct pd_controller *controller, struct pd_error *err
 
 void pd_audit_reload_end(struct pd_controller *controller, const char *outcome)
 {
-    const struct pd_audit_entry entry = {
-        .who = "SIGHUP", .role = "admin", .address = "", .what = "reload", .outcome = outcome};
+    const struct pd_audit_entry entry = {.who = "SIGHUP",
+                                         .role = "admin",
+                                         .address = "",
+                                         .what = "reload",
+                                         .outcome = outcome,
+                                         .changes = true};
 
     pd_count(pd_audit_write(controller->audit, &entry) ? &controller->counters.audit_failed
                                                        : &controller->counters.audited,

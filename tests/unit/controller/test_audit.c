@@ -51,7 +51,8 @@ static int note(struct pd_audit *audit, const char *what, json_t *detail)
                                          .address = "10.0.0.9",
                                          .what = what,
                                          .detail = detail,
-                                         .outcome = "done"};
+                                         .outcome = "done",
+                                         .changes = strcmp(what, "asked") != 0};
 
     return pd_audit_write(audit, &entry);
 }
@@ -129,6 +130,54 @@ static void test_rotation(void **state)
     pd_audit_close(audit);
 }
 
+static size_t lines_in(const char *name, const char *what)
+{
+    char path[120], line[1000], wanted[40];
+    size_t lines = 0;
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    snprintf(wanted, sizeof wanted, "\"what\":\"%s\"", what);
+    file = fopen(path, "re");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        assert_non_null(strstr(line, wanted));
+        lines++;
+    }
+    fclose(file);
+    return lines;
+}
+
+/* What changes nothing has files of its own, and so displaces no change; both are told by time. */
+static void test_apart(void **state)
+{
+    static const char *const whats[] = {"asked",   "asked", "asked", "install", "asked",
+                                        "install", "asked", "asked", "install"};
+    enum { LINES = sizeof whats / sizeof *whats };
+    struct pd_audit *audit = open_audit();
+
+    (void)state;
+    for (size_t i = 0; i < LINES; i++) {
+        assert_int_equal(note(audit, whats[i], NULL), 0);
+    }
+    assert_int_equal(lines_in("audit.jsonl", "install"), 3);
+    assert_int_equal(lines_in("asked.jsonl", "asked"), 6);
+    for (size_t most = 1; most <= LINES + 1; most++) {
+        json_t *answer = pd_audit_read(audit, 0, UINT64_MAX, most);
+        const json_t *entries = json_object_get(answer, "entries");
+        size_t len = most < LINES ? most : LINES;
+
+        assert_int_equal(json_array_size(entries), len);
+        for (size_t i = 0; i < len; i++) {
+            assert_string_equal(
+                json_string_value(json_object_get(json_array_get(entries, i), "what")),
+                whats[LINES - len + i]);
+        }
+        json_decref(answer);
+    }
+    pd_audit_close(audit);
+}
+
 /* A disk that is full, as a limit on the size of files makes it. */
 static void test_full(void **state)
 {
@@ -182,6 +231,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_there_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_rotation, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_apart, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_full, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_files, set_up, tear_down),
     };

@@ -27,6 +27,8 @@ static void test_all(void **state)
     pd_audit_close(controller.audit);
     snprintf(name, sizeof name, "%s/audit.jsonl", folder);
     unlink(name);
+    snprintf(name, sizeof name, "%s/asked.jsonl", folder);
+    unlink(name);
     rmdir(folder);
 }
 
