@@ -14,7 +14,8 @@
 #include "query/members.h"
 #include "query/path_sums.h"
 
-#define HASHES 4294967296.0
+#define HASHES           4294967296.0
+#define TRACED_BEFORE_US UINT64_C(120000000) /* epochs are seldom longer */
 enum { HEX_LEN = 8, PATH_AT = PD_FLOW_ROW_LEN, PKTS_AT, BYTES_AT };
 
 /* One look. */
@@ -114,24 +115,30 @@ static int reserve_nodes(struct look *look)
 }
 
 /* Pointers into `nodes` are set when that grows no more: a way remembers where its own begin. */
-static int add_way(struct look *look, const uint32_t *nodes, uint32_t len, uint64_t pkts,
-                   uint64_t bytes)
+static int put_way(struct look *look, const uint32_t *nodes, const struct pd_evidence_way *way)
 {
-    double share = (double)look->below / HASHES;
     int err = reserve_nodes(look);
 
     if (err) {
         return err;
     }
-    memcpy(look->nodes + look->nodes_len, nodes, len * sizeof *nodes);
-    look->nodes_len += len;
-    look->ways[look->ways_len++] =
-        (struct pd_evidence_way){.nodes_len = len,
-                                 .reached = true,
-                                 .origin = PD_EVIDENCE_FROM_TAGS,
-                                 .pkts = pkts,
-                                 .bytes = (uint64_t)((double)bytes / share)};
+    memcpy(look->nodes + look->nodes_len, nodes, way->nodes_len * sizeof *nodes);
+    look->nodes_len += way->nodes_len;
+    look->ways[look->ways_len++] = *way;
     return 0;
+}
+
+static int add_way(struct look *look, const uint32_t *nodes, uint32_t len, uint64_t pkts,
+                   uint64_t bytes)
+{
+    double share = (double)look->below / HASHES;
+
+    return put_way(look, nodes,
+                   &(struct pd_evidence_way){.nodes_len = len,
+                                             .reached = true,
+                                             .origin = PD_EVIDENCE_FROM_TAGS,
+                                             .pkts = pkts,
+                                             .bytes = (uint64_t)((double)bytes / share)});
 }
 
 static int add_path(struct look *look, const uint32_t *nodes, uint32_t len, const json_t *sum)
@@ -330,24 +337,67 @@ static int row_by_flow(const void *key, const void *row)
     return memcmp(key, &((const struct pd_evidence_row *)row)->flow, sizeof(struct pd_flow_id));
 }
 
-/* Flows that sent again and of which no record is known: they have no path, and localisers count
- * them. Nothing of theirs came, the handshake neither: all that they sent again was lost. */
-static void add_pathless(struct look *look)
+/* A flow without records whose sender has traced it: it has a way, and how many packets it sent is
+ * not known. What was sent again and had not been lost is no loss here either. */
+static int add_traced(struct look *look, const struct pd_app_sufferer *of,
+                      const struct pd_app_trace *trace)
+{
+    if (!of->lost) {
+        return 0;
+    }
+    look->rows[look->rows_len++] = (struct pd_evidence_row){.kind = PD_EVIDENCE_FLOW,
+                                                            .flow = trace->wire,
+                                                            .pkts = PD_EVIDENCE_UNKNOWN,
+                                                            .lost = of->lost,
+                                                            .ways_len = 1};
+    return put_way(look, trace->path.switches,
+                   &(struct pd_evidence_way){.nodes_len = trace->path.len,
+                                             .reached = trace->reached,
+                                             .origin = PD_EVIDENCE_FROM_TRACE,
+                                             .pkts = PD_EVIDENCE_UNKNOWN});
+}
+
+/* Flows that sent again and of which no record is known: without a trace they have no path, and
+ * localisers count them. Nothing of theirs came, the handshake neither: all that they sent again
+ * was lost. */
+static int add_pathless(struct look *look)
 {
     const struct pd_app_suffering *suffering = look->of.suffering;
     size_t with_rows = look->rows_len;
+    int err = 0;
 
-    for (size_t i = 0; i < suffering->len; i++) {
+    for (size_t i = 0; i < suffering->len && !err; i++) {
         const struct pd_app_sufferer *of = &suffering->flows[i];
+        const struct pd_app_trace *trace = pd_app_traces_find(look->of.traces, &of->flow);
 
-        if (of->fresh && is_wanted(look, &of->flow) &&
-            !bsearch(&of->flow, look->rows, with_rows, sizeof *look->rows, row_by_flow)) {
+        if (!of->fresh || !is_wanted(look, &of->flow) ||
+            bsearch(&of->flow, look->rows, with_rows, sizeof *look->rows, row_by_flow)) {
+            continue;
+        }
+        if (trace) {
+            err = add_traced(look, of, trace);
+        } else {
             look->rows[look->rows_len++] = (struct pd_evidence_row){.kind = PD_EVIDENCE_FLOW,
                                                                     .flow = of->flow,
                                                                     .pkts = PD_EVIDENCE_UNKNOWN,
                                                                     .lost = of->fresh};
         }
     }
+    return err;
+}
+
+/* Where packets carry tags, these tell. */
+static int ask_traces(const struct pd_app_join_look *of, struct pd_error *error)
+{
+    uint64_t from_us = of->from_us > TRACED_BEFORE_US ? of->from_us - TRACED_BEFORE_US : 0;
+    bool fresh = false;
+
+    for (size_t i = 0; i < of->suffering->len; i++) {
+        fresh |= of->suffering->flows[i].fresh > 0;
+    }
+    return !fresh || of->call->world->topology->codecs_len
+               ? 0
+               : pd_app_traces_ask(of->traces, of->call, from_us, UINT64_MAX, of->report, error);
 }
 
 /* ---- all of it ---- */
@@ -366,12 +416,10 @@ static int make_rows(struct look *look)
     size_t rows = ways + look->of.suffering->len;
 
     look->rows = calloc(rows + 1, sizeof *look->rows);
-    look->ways = calloc(ways + 1, sizeof *look->ways);
+    look->ways = calloc(rows + 1, sizeof *look->ways);
     int err = look->rows && look->ways ? add_flows(look) : -ENOMEM;
-    if (!err) {
-        add_pathless(look);
-        err = add_paths(look);
-    }
+    err = err ? err : add_pathless(look);
+    err = err ? err : add_paths(look);
     err = err ? err : add_hosts(look, "sources", true);
     err = err ? err : add_hosts(look, "receivers", false);
     if (err) {
@@ -416,6 +464,7 @@ int pd_app_join_look(const struct pd_app_join_look *of, struct pd_error *error)
         look.of.from_us = since_us < of->to_us ? since_us : of->to_us;
     }
     int err = ask_receivers(&look, error);
+    err = err ? err : ask_traces(of, error);
     if (!err) {
         err = make_rows(&look);
         err = err ? pd_fail(error, err, "%s", pd_error_text(err)) : hand_over(&look, error);
@@ -428,7 +477,9 @@ int pd_app_join(struct pd_app_join *join, const struct pd_app_call *call, uint64
                 uint64_t to_us, bool each, const struct pd_evidence_sink *sink,
                 struct pd_report *report, struct pd_error *error)
 {
+    struct pd_app_traces traces = {0};
     const struct pd_app_join_look look = {.call = call,
+                                          .traces = &traces,
                                           .suffering = &join->suffering,
                                           .from_us = from_us,
                                           .to_us = to_us,
@@ -437,11 +488,16 @@ int pd_app_join(struct pd_app_join *join, const struct pd_app_call *call, uint64
                                           .sink = sink,
                                           .report = report};
 
+    int err = 0;
+
     if (!join->suffering.asked && !each) {
-        return pd_app_join_back(&look, &join->suffering, error);
+        err = pd_app_join_back(&look, &join->suffering, error);
+    } else {
+        err = pd_app_suffering_ask(&join->suffering, call, from_us, report, error);
+        err = err ? err : pd_app_join_look(&look, error);
     }
-    int err = pd_app_suffering_ask(&join->suffering, call, from_us, report, error);
-    return err ? err : pd_app_join_look(&look, error);
+    pd_app_traces_done(&traces);
+    return err;
 }
 
 void pd_app_join_done(struct pd_app_join *join)

@@ -10,7 +10,8 @@
 /* Senders are asked which flows suffered (query/suffering.h), then receivers for sums by path of
  * all others and for rows of these (query/path_sums.h), so that what comes here grows with paths
  * and with flows that suffered, not with flows. Rows of evidence are made of it:
- * - a flow that suffered, with its paths; one that nobody received anything of has no path;
+ * - a flow that suffered, with its paths; one that nobody received anything of has no path, but
+ *   on networks that tag nothing that of its sender's trace (apps/traces.h), if it has one;
  * - a path over switches with the packets of all other flows, of which none was lost;
  * - the link of each host up and down, likewise.
  *

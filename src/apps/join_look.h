@@ -4,12 +4,14 @@
 #define PD_APPS_JOIN_LOOK_H
 
 #include "apps/join.h"
+#include "apps/traces.h"
 
 /* Internal to the join. One thread. */
 
 struct pd_app_join_look {
     const struct pd_app_call *call;
     const struct pd_app_suffering *suffering; /* of the span */
+    struct pd_app_traces *traces;             /* of all looks of one run */
     uint64_t from_us, to_us;
     bool each;
     FILE *copy;

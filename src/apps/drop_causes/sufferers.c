@@ -9,6 +9,7 @@
 
 #include "apps/flow_args.h"
 #include "apps/rows.h"
+#include "apps/traces.h"
 #include "base/grow.h"
 
 struct work {
@@ -44,57 +45,14 @@ static bool is_wanted(const struct pd_sufferers_ask *ask, const struct pd_flow_i
 
 /* ---- traces ---- */
 
-static bool read_way(const json_t *row, struct pd_path *ret_path)
+static struct pd_sufferer sufferer_of(const struct pd_app_trace *trace)
 {
-    const json_t *path = json_object_get(row, "path"), *id;
-    size_t i;
-
-    if (!json_is_array(path) || json_array_size(path) > PD_PATH_MAX) {
-        return false;
-    }
-    ret_path->len = (uint32_t)json_array_size(path);
-    json_array_foreach((json_t *)(uintptr_t)path, i, id)
-    {
-        if (!json_is_integer(id) || json_integer_value(id) < 0 ||
-            json_integer_value(id) > UINT32_MAX) {
-            return false;
-        }
-        ret_path->switches[i] = (uint32_t)json_integer_value(id);
-    }
-    return true;
-}
-
-/* The server's own address, where the trace went. */
-static void read_wire(const json_t *row, struct pd_sufferer *sufferer)
-{
-    const char *dip = json_string_value(json_object_get(row, "dip"));
-    struct pd_addr addr;
-    uint8_t version;
-
-    sufferer->wire = sufferer->flow;
-    if (dip && !pd_addr_parse(dip, &addr, &version) && version == sufferer->flow.ip_version) {
-        sufferer->wire.dst = addr;
-    }
-}
-
-static bool read_trace(const struct pd_topology *topology, const json_t *row,
-                       struct pd_sufferer *ret_sufferer, uint64_t *ret_time_us)
-{
-    uint64_t host;
-
-    *ret_sufferer = (struct pd_sufferer){0};
-    if (!pd_app_flow_read(json_object_get(row, "flow_id"), &ret_sufferer->flow) ||
-        !read_way(row, &ret_sufferer->path) || !pd_app_number(row, "time_us", ret_time_us) ||
-        !pd_app_number(row, "retransmissions", &ret_sufferer->retransmissions)) {
-        return false;
-    }
-    ret_sufferer->host =
-        pd_app_number(row, "host", &host)
-            ? (uint32_t)host
-            : pd_app_host_of(topology, &ret_sufferer->flow.src, ret_sufferer->flow.ip_version);
-    ret_sufferer->reached = json_is_true(json_object_get(row, "reached"));
-    read_wire(row, ret_sufferer);
-    return true;
+    return (struct pd_sufferer){.flow = trace->flow,
+                                .wire = trace->wire,
+                                .host = trace->host,
+                                .retransmissions = trace->retransmissions,
+                                .reached = trace->reached,
+                                .path = trace->path};
 }
 
 static void add(struct work *work, const struct pd_sufferer *sufferer)
@@ -112,17 +70,19 @@ static void add(struct work *work, const struct pd_sufferer *sufferer)
 static void take_traces(struct work *work, const json_t *traces)
 {
     const struct pd_sufferers_ask *ask = work->ask;
-    struct pd_sufferer sufferer;
+    struct pd_app_trace trace;
     const json_t *row;
-    uint64_t time_us, wrong = 0;
+    uint64_t wrong = 0;
     size_t i;
 
     json_array_foreach((json_t *)(uintptr_t)traces, i, row)
     {
-        if (!read_trace(work->call->world->topology, row, &sufferer, &time_us)) {
+        if (!pd_app_trace_read(work->call->world->topology, row, &trace)) {
             wrong++;
-        } else if (time_us >= ask->from_us && time_us < ask->to_us &&
-                   (sufferer.retransmissions || ask->over_us) && is_wanted(ask, &sufferer.flow)) {
+        } else if (trace.time_us >= ask->from_us && trace.time_us < ask->to_us &&
+                   (trace.retransmissions || ask->over_us) && is_wanted(ask, &trace.flow)) {
+            const struct pd_sufferer sufferer = sufferer_of(&trace);
+
             add(work, &sufferer);
         }
     }

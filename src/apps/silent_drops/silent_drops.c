@@ -30,7 +30,8 @@ static const struct pd_app_param params[] = {
      .kind = PD_APP_LOCALISER,
      .value = "NAME",
      .fallback = "evidence",
-     .help = "localiser: evidence, or max-coverage, the paper's baseline, which is never certain"},
+     .help = "localiser: evidence; votes, of 007, or max-coverage, the paper's baseline, which are "
+             "never certain"},
     {.name = "kinds",
      .kind = PD_APP_TEXT,
      .value = "KINDS",

@@ -91,6 +91,35 @@ static int visit(void *context, const struct pd_evidence_period *period)
     return 0;
 }
 
+/* A row of getTraces. */
+#define TRACE_OF(port, path, reached, time)                                                  \
+    "{\"flow_id\": {\"src_ip\": \"10.1.1.2\", \"dst_ip\": \"10.2.1.2\", \"src_port\": " port \
+    ", \"dst_port\": 80, \"protocol\": 6}, \"path\": [" path "], \"reached\": " reached      \
+    ", \"time_us\": " time ", \"retransmissions\": 1}"
+
+/* Rows of flows that were traced: the way of the last trace, and packets that nobody counted. */
+static int visit_trace(void *context, const struct pd_evidence_period *period)
+{
+    struct scene *scene = context;
+
+    for (size_t i = 0; i < period->rows_len; i++) {
+        const struct pd_evidence_row *row = &period->rows[i];
+
+        assert_int_equal(row->kind, PD_EVIDENCE_FLOW);
+        assert_true(row->pkts == PD_EVIDENCE_UNKNOWN);
+        scene->pathless += !row->ways_len;
+        scene->records += row->ways_len;
+        if (row->ways_len) {
+            assert_int_equal(row->lost, 2);
+            assert_int_equal(row->ways->origin, PD_EVIDENCE_FROM_TRACE);
+            assert_true(row->ways->pkts == PD_EVIDENCE_UNKNOWN && !row->ways->reached);
+            assert_int_equal(row->ways->nodes_len, 3);
+            assert_int_equal(row->ways->nodes[1], 9);
+        }
+    }
+    return 0;
+}
+
 static int try_observe(struct scene *scene, uint64_t from_us, uint64_t to_us)
 {
     const struct pd_app_call call = {.world = &scene->fake->world};
@@ -345,6 +374,40 @@ static void what_is_missing_is_said(void **state)
     assert_true(json_array_size(scene->report.lacks) > 0);
 }
 
+/* Two flows lost packets, of which no record tells a path: one was traced twice, the later trace
+ * ends early. What was sent again and had arrived is no loss. Where packets carry tags, nobody is
+ * asked for traces. */
+static void traces_tell_where_nothing_is_tagged(void **state)
+{
+    struct scene *scene = *state;
+    struct pd_topology *topology = (struct pd_topology *)(uintptr_t)scene->fake->world.topology;
+    uint32_t codecs_len = topology->codecs_len;
+    const struct pd_evidence_sink sink = {scene, visit_trace};
+    const struct pd_app_call call = {.world = &scene->fake->world};
+    struct pd_error error;
+
+    fake_world_canned(
+        scene->fake, PD_SUFFERING_NAME,
+        "{\"flows\": [[\"10.1.1.2\", \"10.2.1.2\", 1, 80, 6, 3, 3, 1, 21], "
+        "[\"10.1.1.2\", \"10.2.1.2\", 2, 80, 6, 2, 2, 2, 21], [\"10.1.1.2\", "
+        "\"10.2.1.2\", 3, 80, 6, 1, 1, 0, 21]], \"since_us\": 0, \"source\": \"bpf\"}");
+    fake_world_canned(scene->fake, "getTraces",
+                      "{\"traces\": [7, " TRACE_OF("1", "1,9,17,11,3", "true", "5") ", " TRACE_OF(
+                          "1", "1,9,0", "false", "9") ", " TRACE_OF("2", "1,9,17,11,3", "true",
+                                                                    "5") "], \"complete\": true}");
+    observe(scene, FAKE_NOW_US - 2 * S, FAKE_NOW_US);
+    assert_int_equal(scene->pathless, 3);
+    topology->codecs_len = 0;
+    scene->flows = scene->pathless = scene->records = 0;
+    pd_app_join_done(&scene->join);
+    assert_int_equal(pd_app_join(&scene->join, &call, FAKE_NOW_US - 2 * S, FAKE_NOW_US, true, &sink,
+                                 &scene->report, &error),
+                     0);
+    topology->codecs_len = codecs_len;
+    assert_int_equal(scene->records, 1);
+    assert_int_equal(scene->pathless, 1); /* port 3, which nobody traced; port 2 lost nothing */
+}
+
 static void hostile_answers_are_survived(void **state)
 {
     struct scene *scene = *state;
@@ -381,6 +444,7 @@ int main(void)
         TEST(flows_that_suffer_are_apart),
         TEST(nobody_speaks_for_others),
         TEST(a_sample_where_too_many_suffer),
+        TEST(traces_tell_where_nothing_is_tagged),
         TEST(hostile_answers_are_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
