@@ -9,6 +9,7 @@
 #include "apps/args.h"
 #include "apps/flow_args.h"
 #include "apps/rows.h"
+#include "query/path_sums.h"
 
 /* Paper 000, Table 2. The datapath of a server counts what reached it, before its stack can drop
  * anything. What a sender sent again and the network had lost arrives once; what the server had
@@ -184,6 +185,50 @@ static int ask_server(struct drops *d, struct flow *flow, struct pd_error *error
     return err;
 }
 
+/* That no SYN arrived is only known of a server whose datapath tells of packets at all: of any of
+ * these flows, or of any other flow in the window. */
+static int hears(struct drops *d, const struct flow *flow, uint64_t from_us, bool *ret_hears,
+                 struct pd_error *error)
+{
+    uint64_t seen = 0;
+    json_t *answer = NULL;
+
+    *ret_hears = false;
+    for (size_t i = 0; i < d->len && !*ret_hears; i++) {
+        *ret_hears = d->flows[i].server == flow->server && d->flows[i].pkts;
+    }
+    if (*ret_hears) {
+        return 0;
+    }
+    int err =
+        pd_app_ask(d->call, d->report, PD_PATH_SUMS_NAME,
+                   json_pack("{s:I, s:I}", "from_us", (json_int_t)from_us, "to_us",
+                             (json_int_t)d->call->world->ops->now_us(d->call->world->context)),
+                   pd_app_host_list(flow->server), &answer, error);
+    *ret_hears = !err && pd_app_number(answer, "flows_seen", &seen) && seen;
+    json_decref(answer);
+    return err;
+}
+
+/* Once for each server of connections that never opened. */
+static int doubt_silence(struct drops *d, uint64_t from_us, struct pd_error *error)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < d->len && !err; i++) {
+        bool hearing = true;
+
+        if (!d->flows[i].opening || !d->flows[i].known || d->flows[i].pkts) {
+            continue;
+        }
+        err = hears(d, &d->flows[i], from_us, &hearing, error);
+        for (size_t k = i; k < d->len && !err && !hearing; k++) {
+            d->flows[k].known &= d->flows[k].server != d->flows[i].server;
+        }
+    }
+    return err;
+}
+
 /* ---- the verdict ---- */
 
 static const char *judge(const struct finding *f)
@@ -333,6 +378,7 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     for (size_t i = 0; i < d.len && !err; i++) {
         err = ask_server(&d, &d.flows[i], error);
     }
+    err = err ? err : doubt_silence(&d, now_us > back_us ? now_us - back_us : 0, error);
     if (!err) {
         conclude(&d);
     }

@@ -104,6 +104,29 @@ static void a_server_that_does_not_open_is_told(void **state)
     json_decref(report);
 }
 
+/* A host without an intake has no records: that no SYN came is not known there. One record of any
+ * other flow, and it is. */
+static void silence_counts_where_packets_are_seen(void **state)
+{
+    struct fake_world *world = *state;
+    struct pd_flow_id flow = fake_world_record(world, "10.1.1.2", 1, "10.2.1.2", 80, "1,9,17,11,3",
+                                               9000000, 1000, 7 * 60, 7)
+                                 ->flow;
+
+    world->records_len = 0;
+    fake_world_poor(world, 21, &flow, 6, 0);
+    json_t *report = fake_world_run(world, "server-drops", NULL);
+    assert_null(report_rows(report, "servers"));
+    assert_false(report_certain(report));
+    assert_true(report_has(report, "lacks", "not there"));
+    json_decref(report);
+    fake_world_record(world, "10.3.1.2", 9, "10.2.1.2", 81, "5,13,17,11,3", 9000000, 1000, 90000,
+                      60);
+    report = fake_world_run(world, "server-drops", NULL);
+    assert_string_equal(lost_by(report), "network");
+    json_decref(report);
+}
+
 static void records_that_are_missing_are_said(void **state)
 {
     struct fake_world *world = *state;
@@ -140,9 +163,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(what_arrives_twice_the_server_dropped), TEST(what_arrives_once_the_network_lost),
-        TEST(without_losses_nothing_is_reported),    TEST(a_server_that_does_not_open_is_told),
-        TEST(records_that_are_missing_are_said),     TEST(hostile_input_is_survived),
+        TEST(what_arrives_twice_the_server_dropped),
+        TEST(what_arrives_once_the_network_lost),
+        TEST(without_losses_nothing_is_reported),
+        TEST(a_server_that_does_not_open_is_told),
+        TEST(silence_counts_where_packets_are_seen),
+        TEST(records_that_are_missing_are_said),
+        TEST(hostile_input_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
