@@ -209,6 +209,12 @@ static int take_flow(struct pb_case *c, const struct pd_evidence_row *row)
 {
     struct pb_flow *flow;
 
+    /* Of a flow that was traced it is not known what it sent, and of its pair none that lost
+     * nothing. */
+    if (row->pkts == PD_EVIDENCE_UNKNOWN && row->ways_len) {
+        c->uncounted += row->lost > 0;
+        return 0;
+    }
     if (!has_paths(c, row)) {
         c->pathless += row->lost > 0;
         return 0;

@@ -292,6 +292,12 @@ static void say(struct pb_case *c, size_t found, const char *first)
         pd_app_report_evidence(c->report, "%llu times a flow was left aside: over a full link",
                                (unsigned long long)c->congested);
     }
+    if (c->uncounted) {
+        pd_app_report_lacks(c->report,
+                            "%llu times a flow suffered of which only its trace is known, and not "
+                            "what it sent",
+                            (unsigned long long)c->uncounted);
+    }
     if (c->pathless) {
         pd_app_report_evidence(c->report, "%llu times a suffering flow had no path that is known",
                                (unsigned long long)c->pathless);

@@ -50,8 +50,9 @@ struct pb_case {
     size_t flows_len, flows_room;
     uint32_t *slots; /* number + 1 of a flow, by ID */
     size_t slots_len;
-    uint64_t lost, congested,
-        pathless; /* flows without room, over full links, with no known path */
+    uint64_t lost, congested, pathless,
+        uncounted; /* flows without room, over full links, with no known path, and traced
+                      ones of which nobody counted what they sent */
 };
 
 /* flows.c */
