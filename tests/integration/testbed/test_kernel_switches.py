@@ -2,16 +2,18 @@
 """The second fabric: switches as tc-BPF programs forward, tag, punt and fail as those of Open
 vSwitch do, an agent tells the paths of what they have tagged, and a controller tells them their
 rules."""
+import contextlib
 import json
 import os
 import struct
 import subprocess
 import sys
+import time
 import unittest
 
 import scenario                                 # makes the modules of the bed importable
 import traffic
-from agent import by_flow
+from agent import Agent, by_flow
 from scenario import probe, serve_all, true_paths, unreachable
 from commands import run_all, wait_for
 from wire import Account, packet
@@ -280,6 +282,85 @@ class Controlled(unittest.TestCase):
             self.assertTrue(any(bed.fabric.counters(i)["tagged"] for i in bed.site))
             bed.controller.start().ready().wait_installed()
             self.assertEqual(bed.controller.counters()["flows_changed"], 0)
+
+
+class Answers(unittest.TestCase):
+    """packets carry tags and can be traced: a switch tells whose TTL has ended there"""
+
+    FLOWS, LIMIT, FLOOD_S = 4, 10, 2
+
+    @classmethod
+    def setUpClass(cls):
+        cls.bed = scenario.bed("answers", fabric="tc", controller=True, tagged=(SENDER, RECEIVER))
+        cls.enterClassContext(cls.bed)
+        cls.sender, cls.receiver = cls.bed.host(SENDER), cls.bed.host(RECEIVER)
+        cls.agents = [Agent(host, cls.bed.folder, options=(
+            "--strip", "--trace", "suffering", "--trace-rate", "100")).launch()
+                      for host in (cls.sender, cls.receiver)]
+        for agent in cls.agents:
+            agent.ready()
+        cls.enterClassContext(contextlib.closing(traffic.Server(cls.receiver)))
+
+    def setUp(self):
+        self.addCleanup(self.bed.faults.clear)
+
+    def trace(self, address, port):
+        words = ["trace", "--agent", self.agents[0].url, "--src-ip", self.sender.ipv6
+                 if ":" in address else self.sender.ipv4, "--dst-ip", address, "--src-port", port,
+                 "--dst-port", traffic.PORT, "--json"]
+        return json.loads(run_all([([self.bed.program_path("pathdump"), *map(str, words)], None,
+                                    None)])[0])
+
+    def flows(self):
+        """[(trace, what the tags of its packets say)] of both families"""
+        found = []
+        for address in self.receiver.node.addrs:
+            sender = traffic.Sender(self.sender, address, self.FLOWS)
+            ports = sender.send(20_000)
+            known = {flow[2]: [*paths] for flow, paths in by_flow(
+                self.agents[1].query("getFlows")).items()}
+            found += [(self.trace(address, port), known[port]) for port in ports]
+            sender.close()
+        return found
+
+    def test_traces_agree_with_tags(self):
+        ways = set()
+        for turn in range(2):
+            for trace, tags in self.flows():
+                self.assertEqual([tuple(trace["path"])], tags, trace)
+                self.assertTrue(trace["reached"] and trace["consistent"], trace)
+                ways.update(tags)
+            for switch in (1, 2):
+                self.bed.faults.add({"switch": switch, "reroute": True})
+        self.assertGreater(len(ways), 1)
+
+    def test_a_silent_switch_is_a_gap(self):
+        rack = self.receiver.rack
+        above = self.bed.network.switch_peers(self.sender.rack)
+        for switch in above:
+            self.bed.faults.add({"switch": switch, "silent": True})
+        for trace, (tags,) in self.flows():
+            self.assertEqual((trace["path"][1], trace["path"][-1]), (0, rack))
+            self.assertEqual([*trace["path"][2:]], [*tags[2:]])
+
+    def test_answers_are_limited(self):
+        rack = self.sender.rack
+        for limit in (None, self.LIMIT):
+            if limit:
+                self.bed.faults.add({"switch": rack, "icmp_per_s": limit})
+            before, begun = self.bed.fabric.counters(rack), time.monotonic()
+            for _ in range(4 * self.FLOOD_S):
+                self.sender.run([sys.executable, "-c", SEND, self.receiver.ipv4, *[1] * 20],
+                                check=True)
+                time.sleep(.25)
+            after = self.bed.fabric.counters(rack)
+            most = 1 + self.LIMIT * (time.monotonic() - begun)
+            told, ended = (after[name] - before[name] for name in ("ttl_exceeded", "expired"))
+            self.assertEqual(ended, 80 * self.FLOOD_S)
+            if limit:
+                self.assertTrue(4 * self.FLOOD_S <= told <= min(most, ended - 1), told)
+            else:
+                self.assertEqual(told, ended)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from fabrics import interface
 from faults import Loop, WrongTag
 
 ANSWER_S = 20
+OWN = 255                                       # PORT_OWN of tables.h
 
 
 class Fabric(interface.Fabric):
@@ -26,12 +27,15 @@ class Fabric(interface.Fabric):
     name = "tc"
     depth = "plain"
     digests = True
+    topology = ("topology", "fat-tree", "--k", "4", "--addrs")
+    faults = frozenset({"silent", "icmp_per_s", "reroute"})
 
     def __init__(self, bed):
         super().__init__(bed)
         self.socket, self.punt_file = (os.path.join(bed.folder, name)
                                        for name in ("switches.sock", "punts.ndjson"))
         self.installed = {}                     # switch -> {key: value} of commands
+        self.addrs = {}                         # (switch, neighbour) -> addresses of the interface
         self.openflow = bed.codec != "path-bloom"   # rules of that are told by the codec's library
 
     @property
@@ -42,7 +46,14 @@ class Fabric(interface.Fabric):
         if not os.path.exists(self.helper):
             raise RuntimeError(f"{self.helper} is missing: it is built where libbpf and clang are there")
 
+    def read_addrs(self):
+        with open(self.bed.topology, encoding="utf-8") as file:
+            for link in json.load(file)["links"]:
+                self.addrs[link["source"], link["target"]] = link.get("source_addrs", [])
+                self.addrs[link["target"], link["source"]] = link.get("target_addrs", [])
+
     def linked(self):
+        self.read_addrs()
         command = [self.helper, "--topology", self.bed.topology, "--control", self.socket,
                    "--punts", self.punt_file, *self.rows_from()]
         if self.bed.plan:
@@ -101,6 +112,7 @@ class Fabric(interface.Fabric):
         return {"installed": self.installed}
 
     def load(self, state):
+        self.read_addrs()
         self.installed = {int(i): lines for i, lines in state["installed"].items()}
 
 
@@ -124,6 +136,20 @@ class Table:
                 lines.update(self.loop(fault))
             elif isinstance(fault, WrongTag) and self.node.id == fault.ends[1]:
                 lines[f"tag {self.node.id} {self.node.port(fault.ends[0])}"] = str(fault.tag)
+        return {**lines, **self.answers()}
+
+    def answers(self):
+        """what it says when a TTL ends, how often, and the seed of its hash"""
+        lines, switch, faults = {}, self.node.id, self.bed.faults
+        for peer in self.node.peers:
+            addrs = self.bed.fabric.addrs[switch, peer] or [
+                *{":" in a: a for a in reversed(self.node.addrs)}.values()]
+            if addrs:
+                lines[f"address {switch} {self.node.port(peer)}"] = ",".join(addrs)
+        if faults.icmp_per_s(switch) is not None:
+            lines[f"answers {switch}"] = str(faults.icmp_per_s(switch))
+        if faults.reroutes(switch):
+            lines[f"seed {switch}"] = str(faults.reroutes(switch))
         return lines
 
     def places(self, host):
@@ -141,12 +167,14 @@ class Table:
         return lines
 
     def ways(self, rack, target):
-        """towards a rack, by the port that a packet came in by; 0 is for what hosts send"""
+        """towards a rack, by the port that a packet came in by; 0 is for what hosts send, OWN for
+        what the switch says itself"""
         lines = {}
         for peer in (None, *self.bed.network.switch_peers(self.node.id)):
             hops = self.routes.next_hops(self.node.id, peer, rack.id)
-            if hops and (peer or self.node in self.bed.network.racks):
-                lines[f"{self.start} {self.node.port(peer) if peer else 0} {target}"] = self.way(hops)
+            own = 0 if self.node in self.bed.network.racks else OWN
+            if hops:
+                lines[f"{self.start} {self.node.port(peer) if peer else own} {target}"] = self.way(hops)
         return lines
 
     def way(self, hops):

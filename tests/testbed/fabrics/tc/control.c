@@ -14,7 +14,10 @@
  *     route SWITCH IN_PORT TARGET = hash|spray|strip|keep PORT[*WEIGHT],… [large TCP_PORT PORT]
  *     tag SWITCH IN_PORT = VID       is written in place of every tag for that port
  *     probes SWITCH PORT = take      from this host's port; no other host's is taken
- *     gone place|route|tag|probes KEY
+ *     seed SWITCH = N                of the hash by which flows are spread
+ *     address SWITCH PORT = ADDRESS[,ADDRESS]   from which it answers what came in by that port
+ *     answers SWITCH = PER_S         no more ICMP errors than that; 0: it is silent
+ *     gone place|route|tag|probes|seed|address|answers KEY
  *     counters SWITCH                answers with a line of JSON */
 
 struct command {
@@ -133,7 +136,8 @@ static int do_route(const struct command *command)
     struct route_key key;
     struct route route = {0};
 
-    if (sscanf(command->key, "%u %u", &key.in_port, &key.target) != 2 || key.in_port >= PORTS_MAX) {
+    if (sscanf(command->key, "%u %u", &key.in_port, &key.target) != 2 ||
+        (key.in_port >= PORTS_MAX && key.in_port != PORT_OWN)) {
         return syntax(command, "no port and target");
     }
     if (command->value && !read_route(command->value, &route)) {
@@ -170,6 +174,64 @@ static int do_probes(const struct command *command)
     return store(&set, "probe_refused", &port, &refused);
 }
 
+static int do_seed(const struct command *command)
+{
+    struct command set = *command;
+    uint32_t first = 0, seed = 0;
+
+    if (command->value && sscanf(command->value, "%u", &seed) != 1) {
+        return syntax(command, "no seed");
+    }
+    set.value = "";
+    return store(&set, "seeds", &first, &seed);
+}
+
+/* "10.1.1.1,fd00::1": one of each family at most. */
+static bool read_addresses(const char *text, struct tc_address *address)
+{
+    char word[INET6_ADDRSTRLEN];
+    int used;
+
+    do {
+        if (sscanf(text, "%45[0-9a-f.:]%n", word, &used) != 1) {
+            return false;
+        }
+        if (inet_pton(AF_INET, word, address->ipv4) == 1) {
+            address->has_ipv4 = true;
+        } else if (inet_pton(AF_INET6, word, address->ipv6) == 1) {
+            address->has_ipv6 = true;
+        } else {
+            return false;
+        }
+        text += used;
+    } while (*text++ == ',');
+    return text[-1] == '\0';
+}
+
+static int do_address(const struct command *command)
+{
+    struct tc_address address = {.has_ipv4 = false};
+    uint32_t port;
+
+    if (sscanf(command->key, "%u", &port) != 1 || port >= PORTS_MAX ||
+        (command->value && !read_addresses(command->value, &address))) {
+        return syntax(command, "no address of a port");
+    }
+    command->sw->answers.from[port] = address;
+    return 0;
+}
+
+static int do_answers(const struct command *command)
+{
+    double per_s = -1;
+
+    if (command->value && (sscanf(command->value, "%lf", &per_s) != 1 || !(per_s >= 0))) {
+        return syntax(command, "no number of answers");
+    }
+    tc_answers_limit(&command->sw->answers, per_s);
+    return 0;
+}
+
 static int do_counters(const struct command *command)
 {
     static const char *const names[] = {
@@ -185,18 +247,17 @@ static int do_counters(const struct command *command)
         fprintf(command->answer, "%s\"%s\": %llu", i ? ", " : "{", names[i],
                 (unsigned long long)value);
     }
-    fputs("}\n", command->answer);
+    fprintf(command->answer, ", \"ttl_exceeded\": %llu}\n",
+            (unsigned long long)command->sw->answers.sent);
     return 0;
 }
 
 static const struct {
     const char *name;
     int (*run)(const struct command *command);
-} commands[] = {{"place", do_place},
-                {"route", do_route},
-                {"tag", do_tag},
-                {"probes", do_probes},
-                {"counters", do_counters}};
+} commands[] = {{"place", do_place},     {"route", do_route},      {"tag", do_tag},
+                {"probes", do_probes},   {"seed", do_seed},        {"address", do_address},
+                {"answers", do_answers}, {"counters", do_counters}};
 
 static struct tc_switch *find_switch(struct tc_switch *switches, size_t len, unsigned id)
 {

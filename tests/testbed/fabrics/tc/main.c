@@ -44,7 +44,7 @@ struct fabric {
     size_t switches_len;
     const char *openflow;      /* NULL: no controller */
     struct pd_pint_plan *plan; /* NULL: no digests */
-    struct ring_buffer *punts;
+    struct ring_buffer *punts; /* and packets whose TTL has ended */
     FILE *punts_file;
     int control_fd;
     char *input; /* INPUT_BYTES */
@@ -74,15 +74,34 @@ static int write_punt(void *context, void *data, size_t bytes)
     return fflush(out);
 }
 
+static int answer_expired(void *context, void *data, size_t bytes)
+{
+    struct fabric *fabric = context;
+    const struct expired *event = data;
+
+    (void)bytes;
+    for (size_t i = 0; i < fabric->switches_len; i++) {
+        if (fabric->switches[i].id == event->switch_id) {
+            tc_answer(&fabric->switches[i], event);
+        }
+    }
+    return 0;
+}
+
+static int watch(struct fabric *fabric, int ring_fd, ring_buffer_sample_fn hear)
+{
+    if (fabric->punts) {
+        return ring_buffer__add(fabric->punts, ring_fd, hear, fabric);
+    }
+    fabric->punts = ring_buffer__new(ring_fd, hear, fabric, NULL);
+    return fabric->punts ? 0 : -errno;
+}
+
 static int watch_punts(struct fabric *fabric, const struct tc_switch *sw)
 {
-    const int fd = tc_table(sw, "punts");
+    int err = watch(fabric, tc_table(sw, "punts"), write_punt);
 
-    if (fabric->punts) {
-        return ring_buffer__add(fabric->punts, fd, write_punt, fabric);
-    }
-    fabric->punts = ring_buffer__new(fd, write_punt, fabric, NULL);
-    return fabric->punts ? 0 : -errno;
+    return err ? err : watch(fabric, tc_table(sw, "ends"), answer_expired);
 }
 
 /* ---- bringing up ---------------------------------------------------------------------------- */

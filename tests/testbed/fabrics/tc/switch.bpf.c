@@ -49,12 +49,18 @@ TABLE(tags, BPF_MAP_TYPE_ARRAY, __u32, __u32, 1, 0); /* TPID of those that are p
 TABLE(rules, BPF_MAP_TYPE_ARRAY, __u32, struct rule, PORTS_MAX * 4, 0);
 TABLE(edges, BPF_MAP_TYPE_ARRAY, __u32, __u32, PORTS_MAX, 0);      /* port -> enum edge_action */
 TABLE(wrong_tags, BPF_MAP_TYPE_ARRAY, __u32, __u32, PORTS_MAX, 0); /* port -> VLAN ID; 0: none */
+TABLE(seeds, BPF_MAP_TYPE_ARRAY, __u32, __u32, 1, 0);              /* of its hash; 0 at first */
 TABLE(counters, BPF_MAP_TYPE_ARRAY, __u32, __u64, COUNTERS_LEN, 0);
 
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
     __uint(max_entries, RING_BYTES);
 } punts SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, RING_BYTES);
+} ends SEC(".maps");
 
 struct packet {
     __u32 in_port;
@@ -291,7 +297,9 @@ static __always_inline int lower_ttl(struct __sk_buff *skb, const struct packet 
 static __always_inline __u32 hash(const struct packet *packet)
 {
     __u32 words[2 * ADDR_WORDS + 1];
-    __u32 h = switch_id * 0x9e3779b1;
+    const __u32 first = 0;
+    const __u32 *seed = bpf_map_lookup_elem(&seeds, &first);
+    __u32 h = (switch_id + (seed ? *seed << 16 : 0)) * 0x9e3779b1;
 
     __builtin_memcpy(words, packet->src.addr, 16);
     __builtin_memcpy(words + ADDR_WORDS, packet->dst.addr, 16);
@@ -363,6 +371,31 @@ static __always_inline int punt(struct __sk_buff *skb, const struct packet *pack
     return drop(COUNT_PUNTED);
 }
 
+/* Whether anybody is told is not for this program to say; who is not waits for nobody. */
+static __always_inline int expire(struct __sk_buff *skb, const struct packet *packet)
+{
+    struct expired *event = bpf_ringbuf_reserve(&ends, sizeof(*event), 0);
+    __u32 bytes = skb->len - packet->ip_offset;
+
+    if (!event) {
+        return drop(COUNT_EXPIRED);
+    }
+    bytes = bytes < EXPIRED_BYTES ? bytes : EXPIRED_BYTES - 1;
+    __asm__ volatile("" : "+r"(bytes)); /* as in copy_rest */
+    bytes &= EXPIRED_BYTES - 1;
+    if (!bytes || bpf_skb_load_bytes(skb, packet->ip_offset, event->packet, bytes) ||
+        bpf_skb_load_bytes(skb, 0, event->to_mac, TYPE_OFFSET)) {
+        bpf_ringbuf_discard(event, 0);
+        return drop(COUNT_EXPIRED);
+    }
+    event->switch_id = switch_id;
+    event->in_port = packet->in_port;
+    event->is_ipv6 = packet->is_ipv6;
+    event->bytes = bytes;
+    bpf_ringbuf_submit(event, 0);
+    return drop(COUNT_EXPIRED);
+}
+
 static __always_inline const struct route *find_route(struct packet *packet, __u32 target)
 {
     struct route_key key = {.in_port = packet->in_port, .target = target};
@@ -431,7 +464,7 @@ static __always_inline int route_packet(struct __sk_buff *skb, struct packet *pa
         return punt(skb, packet, true);
     }
     if (packet->ttl <= 1) {
-        return drop(COUNT_EXPIRED);
+        return expire(skb, packet);
     }
     if (digest->on && !pint_cross(skb, packet, digest, is_host_route(route))) {
         give_digest(skb, digest, true); /* as it came: it is the proof */

@@ -26,6 +26,17 @@ struct tc_place {
     uint32_t target;
 };
 
+/* What it says when a TTL ends (answer.c): from which address of each port, and how often. */
+struct tc_answers {
+    struct tc_address {
+        uint8_t ipv4[4], ipv6[16];
+        bool has_ipv4, has_ipv6;
+    } from[PORTS_MAX];
+    bool limited;
+    double per_s, tokens;
+    uint64_t at_ns, sent; /* when tokens were counted; how many were answered */
+};
+
 struct tc_switch {
     const struct pd_topology *topology;
     uint32_t index; /* in the topology */
@@ -35,6 +46,7 @@ struct tc_switch {
     struct tc_place *places;
     size_t places_len, places_room;
     int packets; /* raw socket of its namespace, by which it sends what the controller gives it */
+    struct tc_answers answers;
 };
 
 /* Loads the switch from the object file and puts it on its ports, which are interfaces of this
@@ -54,6 +66,12 @@ int tc_switch_place(struct tc_switch *sw, const struct tc_place *place, bool gon
 /* Sends a frame out of a port, or through the tables as if it had come in by `in_port`. */
 int tc_switch_send(const struct tc_switch *sw, uint32_t in_port, uint32_t out_port,
                    const uint8_t *frame, size_t bytes);
+
+/* Answers a packet whose TTL has ended, unless the limit is reached, its port has no address of
+ * that family, or it is an ICMP error itself. */
+void tc_answer(struct tc_switch *sw, const struct expired *event);
+/* At most so many a second, one at a time; negative: as many as come. */
+void tc_answers_limit(struct tc_answers *answers, double per_s);
 
 /* Executes one line (control.c lists them). What it has to say goes to `answer`. 0 or a negative
  * error in words. */

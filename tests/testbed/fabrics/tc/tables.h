@@ -13,6 +13,8 @@
 #define VLANS_PARSED    2 /* a packet with more is not understood */
 #define RING_BYTES      (1 << 18)
 #define PUNT_DATA_BYTES 2048 /* a power of 2 */
+#define PORT_OWN        255  /* "comes in" what the switch says itself */
+#define EXPIRED_BYTES   128  /* of a packet whose TTL has ended; a power of 2 */
 
 /* Where an address belongs: IPv4 addresses are looked up as ::ffff:a.b.c.d. */
 struct place_key {
@@ -109,6 +111,16 @@ struct punt {
     __u32 data_bytes;  /* what is here */
     __u32 by_row;      /* a row says so; 0: it has more tags than the switch reads */
     __u8 data[PUNT_DATA_BYTES + 16];
+};
+
+/* A packet whose TTL has ended here: whoever sent it may be told (answer.c). */
+struct expired {
+    __u32 switch_id;
+    __u32 in_port;
+    __u32 is_ipv6;
+    __u32 bytes; /* of `packet` that are there */
+    __u8 to_mac[6], from_mac[6];
+    __u8 packet[EXPIRED_BYTES]; /* from its IP header on, without tags */
 };
 
 #endif
