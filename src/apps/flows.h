@@ -24,6 +24,12 @@ struct pd_app_flows {
  * words; what was filled is then done with. */
 int pd_app_flows_ask(const struct pd_app_call *call, struct pd_report *report, json_t *args,
                      json_t *hosts, struct pd_app_flows *ret_flows, struct pd_error *error);
+/* The same on networks that tag nothing: there a flow takes the way that its sender has traced
+ * since `from_us`, if that is whole; of the others `path.len` is 0. Elsewhere it is the function
+ * above. */
+int pd_app_flows_ask_traced(const struct pd_app_call *call, struct pd_report *report, json_t *args,
+                            json_t *hosts, uint64_t from_us, struct pd_app_flows *ret_flows,
+                            struct pd_error *error);
 void pd_app_flows_done(struct pd_app_flows *flows); /* works on zeroed memory */
 
 /* By flow ID, then by path: rows of one flow lie together. Largest first. */

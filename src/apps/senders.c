@@ -14,6 +14,8 @@
 #include "apps/tree.h"
 #include "base/grow.h"
 
+#define TRACED_BEFORE_US UINT64_C(120000000) /* epochs of traces are seldom longer */
+
 int pd_app_receiver_find(const struct pd_app_call *call, struct pd_report *report,
                          struct pd_app_receiver *ret_receiver, struct pd_error *error)
 {
@@ -112,7 +114,7 @@ static void add_row(struct pd_app_receiver *receiver, struct pd_app_sender *send
     }
     sender->bytes += row->bytes;
     sender->flow_bps += share * (double)row->bytes * 8 / seconds; /* a sum so far */
-    if (row->bytes >= sender->path_bytes) {
+    if (row->bytes >= sender->path_bytes && (row->path.len || !sender->path.len)) {
         sender->path_bytes = row->bytes;
         sender->flow = row->flow;
         sender->path = row->path;
@@ -404,26 +406,38 @@ static void sum_up(struct pd_app_receiver *receiver)
         struct pd_app_sender *sender = &receiver->senders[i];
 
         sender->suffers = sender->alarms || sender->recent;
+        receiver->pathless += sender->suffers && !sender->path.len;
         receiver->suffering += sender->suffers;
         receiver->flows_telling += sender->flows_telling;
         receiver->flows_suffering += sender->flows_suffering;
     }
 }
 
-int pd_app_receiver_ask(const struct pd_app_call *call, struct pd_report *report,
-                        struct pd_app_receiver *receiver, struct pd_error *error)
+static int ask_flows(const struct pd_app_call *call, struct pd_report *report,
+                     const struct pd_app_receiver *receiver, struct pd_app_flows *ret_flows,
+                     struct pd_error *error)
 {
     char text[PD_ADDR_TEXT_BYTES];
-    struct pd_app_flows flows = {0};
-    struct losers losers = {0};
+    uint64_t from_us = receiver->window.from_us;
     json_t *args = pd_app_window_args(&receiver->window);
-    int err;
+    json_t *hosts = receiver->host ? json_pack("[I]", (json_int_t)receiver->host) : NULL;
 
     json_object_set_new(args, "dst_ip",
                         json_string(pd_addr_format(&receiver->addr, receiver->ip_version, text)));
-    err = pd_app_flows_ask(call, report, args,
-                           receiver->host ? json_pack("[I]", (json_int_t)receiver->host) : NULL,
-                           &flows, error);
+    if (!receiver->traced) {
+        return pd_app_flows_ask(call, report, args, hosts, ret_flows, error);
+    }
+    from_us = from_us > TRACED_BEFORE_US ? from_us - TRACED_BEFORE_US : 0;
+    return pd_app_flows_ask_traced(call, report, args, hosts, from_us, ret_flows, error);
+}
+
+int pd_app_receiver_ask(const struct pd_app_call *call, struct pd_report *report,
+                        struct pd_app_receiver *receiver, struct pd_error *error)
+{
+    struct pd_app_flows flows = {0};
+    struct losers losers = {0};
+    int err = ask_flows(call, report, receiver, &flows, error);
+
     if (!err &&
         (group(receiver, call->world->topology, &flows, report) || sweep(receiver, &flows))) {
         err = pd_fail(error, -ENOMEM, "%s", pd_error_text(-ENOMEM));

@@ -53,6 +53,8 @@ struct pd_app_receiver {
     size_t senders_len;
     uint64_t sources;   /* different ones that sent alarms about it, also those without records */
     uint64_t suffering; /* of senders */
+    bool traced;        /* asked for: on networks that tag nothing paths are those of traces */
+    uint64_t pathless;  /* of these: nothing tells their path */
     uint64_t flows_telling, flows_suffering; /* of all senders */
     uint64_t at_once; /* most flows that overlap in time, by the receiver's clock */
     double total_bps; /* over its access link, in the time that flows ran */

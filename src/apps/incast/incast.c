@@ -100,6 +100,13 @@ static void blame(const struct pd_app_call *call, const struct pd_app_receiver *
             common.from, common.to);
         report->certain = false;
         report->confidence *= 0.5;
+    } else if (receiver->pathless) {
+        pd_app_report_lacks(report,
+                            "the paths of %" PRIu64 " senders that suffer: a link that they have "
+                            "in common may drop as well",
+                            receiver->pathless);
+        report->certain = false;
+        report->confidence *= 0.5;
     } else {
         pd_app_report_evidence(report, "their paths have nothing in common but the last hop");
     }
@@ -142,6 +149,7 @@ static int run(void *state, const struct pd_app_call *call, struct pd_report *re
     if (!err && receiver.sources < least) {
         err = pd_app_receiver_spare(call, report, &receiver, least, error);
     } else if (!err) {
+        receiver.traced = true;
         err = pd_app_receiver_ask(call, report, &receiver, error);
         if (!err) {
             judge(call, &receiver, least, report);

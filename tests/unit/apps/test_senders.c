@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "apps/rows.h"
 #include "fake_world.h"
 
 #define RECEIVER "10.1.1.2"
@@ -198,6 +199,60 @@ static void many_at_once_are_an_incast(void **state)
     json_decref(report);
 }
 
+/* On a network that tags nothing: records without a path, and traces of all senders but the first
+ * `without`. */
+static json_t *incast_by_traces(unsigned without)
+{
+    const struct sending sending = {.fair_mbps = 0.65, .far_len = 14, .suffers = true};
+    struct fake_world *world = add_senders(&sending);
+    struct pd_topology *topology = (struct pd_topology *)(uintptr_t)world->world.topology;
+    uint32_t codecs_len = topology->codecs_len;
+    json_t *traces = json_array();
+
+    for (size_t i = 0; i < world->records_len; i++) {
+        const struct pd_tib_record *record = &world->records[i];
+        struct pd_path *path = &world->paths[i];
+        json_t *list = pd_app_path_json(path);
+
+        path->len = 0;
+        if (i >= without) {
+            json_array_append_new(traces,
+                                  json_pack("{s:o, s:o, s:b, s:i, s:i}", "flow_id",
+                                            pd_app_flow_json(&record->flow), "path", list,
+                                            "reached", 1, "time_us", 5, "retransmissions", 1));
+        } else {
+            json_decref(list);
+        }
+    }
+    json_t *answer = json_pack("{s:o, s:b}", "traces", traces, "complete", 1);
+    char *text = json_dumps(answer, 0);
+
+    fake_world_canned(world, "getTraces", text);
+    topology->codecs_len = 0;
+    json_t *report = fake_world_run(world, "incast", NULL);
+    topology->codecs_len = codecs_len;
+    free(text);
+    json_decref(answer);
+    fake_world_free(world);
+    return report;
+}
+
+/* The same, as far as the paths of all that suffer are known. */
+static void traces_tell_the_paths_of_an_incast(void **state)
+{
+    (void)state;
+    json_t *report = incast_by_traces(0);
+    assert_non_null(strstr(report_verdict(report), "incast: 14 of 14 senders to " RECEIVER));
+    assert_true(report_certain(report));
+    assert_true(report_has(report, "evidence", "nothing in common but the last hop"));
+    json_decref(report);
+    report = incast_by_traces(3);
+    names_access_link(report);
+    assert_false(report_certain(report));
+    assert_true(report_has(report, "lacks", "the paths of 3 senders"));
+    json_decref(report);
+}
+
 /* All of them come by one link between switches: it may be that one. Nobody suffers: nothing. One
  * after the other: no incast. */
 static void other_causes_are_no_incast(void **state)
@@ -303,6 +358,7 @@ int main(void)
         cmocka_unit_test(old_alarms_do_when_losses_go_on),
         cmocka_unit_test(few_flows_of_many_are_neither),
         cmocka_unit_test(many_at_once_are_an_incast),
+        cmocka_unit_test(traces_tell_the_paths_of_an_incast),
         cmocka_unit_test(other_causes_are_no_incast),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
