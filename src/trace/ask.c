@@ -10,6 +10,7 @@
 #define ROUND_NS    (20 * PD_NS_PER_MS)
 #define ANSWERS_MAX 256 /* taken at once */
 #define ECN         3
+#define REFUSED_MAX (PD_TRACE_FLOWS_MAX / 2) /* flows, when one that is not traced is kept */
 
 static void count(_Atomic uint64_t *counter, uint64_t n)
 {
@@ -167,6 +168,10 @@ static int begin_new(struct pd_tracer *tracer, const struct pd_trace_header *hea
     }
     wire.traffic_class &= (uint8_t)~ECN;
     err = resolve(tracer, loss, &wire);
+    if (err && tracer->flows.len >= REFUSED_MAX) {
+        count(&pd_tracer_counters.unresolved, 1);
+        return err; /* they leave room for those that can be traced */
+    }
     flow = add(tracer, &header->flow, &wire, loss, wall_us);
     if (!flow) {
         return -ENOMEM;
