@@ -18,13 +18,18 @@ void pd_query_fold_done(struct pd_query_fold *fold)
     free(fold->slots);
 }
 
+/* Each look-up that meets another key costs as much as a sum, so there are more slots than tables
+ * here have else. */
+#define SPARSE 2
+
 /* The slot of a key, or the free one where it belongs. */
 static uint32_t *find_slot(const struct pd_query_fold *fold, uint32_t *slots, uint32_t slots_len,
                            uint64_t key)
 {
-    uint32_t at = (uint32_t)pd_hash_mix(key) & (slots_len - 1);
+    const size_t mask = (size_t)SPARSE * slots_len - 1;
+    size_t at = pd_hash_mix(key) & mask;
     while (slots[at] && fold->sums[slots[at] - 1].key != key) {
-        at = (at + 1) & (slots_len - 1);
+        at = (at + 1) & mask;
     }
     return &slots[at];
 }
@@ -33,8 +38,8 @@ static int grow(struct pd_query_fold *fold)
 {
     void *grown;
     uint32_t slots_len;
-    int error = pd_tib_double_table(fold->budget, fold->slots_len, sizeof *fold->slots, &fold->sums,
-                                    sizeof *fold->sums, &grown, &slots_len);
+    int error = pd_tib_double_table(fold->budget, fold->slots_len, SPARSE * sizeof *fold->slots,
+                                    &fold->sums, sizeof *fold->sums, &grown, &slots_len);
     if (error) {
         return error;
     }

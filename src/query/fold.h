@@ -25,7 +25,7 @@ struct pd_query_fold {
     struct pd_query_sums *sums; /* in order of arrival until sorted */
     uint32_t *slots;            /* index + 1, 0: free */
     uint32_t len;
-    uint32_t slots_len; /* a power of 2 */
+    uint32_t slots_len; /* a power of 2; there are twice as many */
 };
 
 void pd_query_fold_init(struct pd_query_fold *fold, struct pd_tib_budget *budget);

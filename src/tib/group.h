@@ -100,8 +100,8 @@ static inline uint64_t pd_tib_before(uint64_t sum, uint64_t stime_us, uint64_t e
     const uint64_t length = etime_us - stime_us + 1;
     const uint64_t into = at_us > stime_us ? at_us - stime_us : 0;
     uint64_t product;
-    if (into >= length) {
-        return sum;
+    if (into >= length || !into) {
+        return into ? sum : 0; /* most records lie wholly on one side */
     }
     if (!__builtin_mul_overflow(sum, into, &product)) {
         return product / length; /* three times as fast */

@@ -10,31 +10,46 @@
 
 struct sums {
     uint64_t bytes, pkts;
-    uint64_t stime_us, etime_us;
-    uint64_t seen; /* 0: no record yet */
 };
 
+struct times {
+    uint64_t stime_us, etime_us;
+};
+
+/* A window has few of a store's paths, so nothing is cleared for the others, or looked at. */
 struct paths {
     struct pd_group *group;
-    uint32_t len; /* of `sums`: paths of the store, then those of live records alone */
-    struct sums *sums;
+    uint32_t len;        /* paths of the store, then those of live records alone */
+    uint64_t *seen;      /* a bit for each that has a record yet */
+    struct sums *sums;   /* of those that were seen */
+    struct times *times; /* as well; NULL where nobody asks for times */
     struct pd_rows rows;
     uint64_t ids[PD_BLOCK_ROWS], bytes[PD_BLOCK_ROWS], pkts[PD_BLOCK_ROWS];
     uint32_t of_row[PD_BLOCK_ROWS]; /* path IDs of a block */
     uint64_t stime_us[PD_BLOCK_ROWS], etime_us[PD_BLOCK_ROWS];
 };
 
-static inline void add(struct sums *sums, uint64_t bytes, uint64_t pkts)
+static inline void add(struct paths *paths, uint32_t id, uint64_t bytes, uint64_t pkts)
 {
+    const uint64_t bit = UINT64_C(1) << id % 64;
+    struct sums *sums = &paths->sums[id];
+    if (!(paths->seen[id / 64] & bit)) {
+        paths->seen[id / 64] |= bit;
+        *sums = (struct sums){0};
+    }
     pd_tib_sum(&sums->bytes, bytes);
     pd_tib_sum(&sums->pkts, pkts);
-    sums->seen = 1;
 }
 
-static inline void add_times(struct sums *sums, uint64_t stime_us, uint64_t etime_us)
+/* Before the record is added. */
+static inline void add_times(struct paths *paths, uint32_t id, uint64_t stime_us, uint64_t etime_us)
 {
-    sums->stime_us = !sums->seen || stime_us < sums->stime_us ? stime_us : sums->stime_us;
-    sums->etime_us = etime_us > sums->etime_us ? etime_us : sums->etime_us;
+    struct times *times = &paths->times[id];
+    if (!(paths->seen[id / 64] >> id % 64 & 1)) {
+        *times = (struct times){stime_us, etime_us};
+    }
+    times->stime_us = stime_us < times->stime_us ? stime_us : times->stime_us;
+    times->etime_us = etime_us > times->etime_us ? etime_us : times->etime_us;
 }
 
 /* ---- whole runs, no times: the chunk has the sums ---- */
@@ -51,7 +66,7 @@ static void add_runs(struct paths *paths, size_t first, size_t end)
         kernels->load(&columns[PD_COLUMN_RUN_BYTES], first, len, paths->bytes);
         kernels->load(&columns[PD_COLUMN_RUN_PKTS], first, len, paths->pkts);
         for (size_t i = 0; i < len; i++) {
-            add(&paths->sums[paths->ids[i]], paths->bytes[i], paths->pkts[i]);
+            add(paths, (uint32_t)paths->ids[i], paths->bytes[i], paths->pkts[i]);
         }
     }
 }
@@ -76,7 +91,7 @@ static void add_parts(struct paths *paths, const struct pd_block *block)
     pd_rows_column(rows, block, PD_COLUMN_DURATION, paths->etime_us);
     for (uint32_t i = 0; i < block->len; i++) {
         const uint64_t stime = paths->stime_us[i], etime = stime + paths->etime_us[i];
-        add(&paths->sums[paths->of_row[i]],
+        add(paths, paths->of_row[i],
             pd_tib_part(paths->bytes[i], stime, etime, filter->from_us, filter->to_us),
             pd_tib_part(paths->pkts[i], stime, etime, filter->from_us, filter->to_us));
     }
@@ -86,24 +101,27 @@ static void add_block(struct paths *paths, const struct pd_block *block)
 {
     struct pd_rows *rows = &paths->rows;
     pd_lmdb_rows_path_ids(rows, block, paths->of_row);
+    for (uint32_t i = 0; i < block->len; i++) {
+        __builtin_prefetch(&paths->sums[paths->of_row[i]], 1); /* while the columns are read */
+    }
     pd_rows_column(rows, block, PD_COLUMN_BYTES, paths->bytes);
     pd_rows_column(rows, block, PD_COLUMN_PKTS, paths->pkts);
     if (paths->group->grouping->prorated) {
         add_parts(paths, block);
         return;
     }
-    if (!paths->group->grouping->without_times) {
+    if (paths->times) {
         pd_rows_column(rows, block, PD_COLUMN_STIME, paths->stime_us);
         pd_rows_column(rows, block, PD_COLUMN_DURATION, paths->etime_us);
         for (uint32_t i = 0; i < block->len; i++) {
-            struct sums *sums = &paths->sums[paths->of_row[i]];
-            add_times(sums, paths->stime_us[i], paths->stime_us[i] + paths->etime_us[i]);
-            add(sums, paths->bytes[i], paths->pkts[i]);
+            const uint32_t id = paths->of_row[i];
+            add_times(paths, id, paths->stime_us[i], paths->stime_us[i] + paths->etime_us[i]);
+            add(paths, id, paths->bytes[i], paths->pkts[i]);
         }
         return;
     }
     for (uint32_t i = 0; i < block->len; i++) {
-        add(&paths->sums[paths->of_row[i]], paths->bytes[i], paths->pkts[i]);
+        add(paths, paths->of_row[i], paths->bytes[i], paths->pkts[i]);
     }
 }
 
@@ -125,20 +143,32 @@ static void add_chunk(struct paths *paths, size_t i)
 
 /* ---- output ---- */
 
-static void take(const struct paths *paths, uint32_t id, const struct sums *sums,
-                 struct pd_tib_record *ret_record)
+static void take(const struct paths *paths, uint32_t id, struct pd_tib_record *record)
 {
     const struct pd_paths *known = paths->group->select.snapshot->store->paths;
     const struct pd_paths_way way = pd_lmdb_paths_way(known, id);
-    bool times = !paths->group->grouping->without_times;
-    *ret_record = (struct pd_tib_record){
-        .path = way.path,
-        .claim = way.claim,
-        .stime_us = times ? sums->stime_us : 0,
-        .etime_us = times ? sums->etime_us : 0,
-        .bytes = sums->bytes,
-        .pkts = sums->pkts,
-    };
+    record->path = way.path;
+    record->claim = way.claim;
+    record->stime_us = paths->times ? paths->times[id].stime_us : 0;
+    record->etime_us = paths->times ? paths->times[id].etime_us : 0;
+    record->bytes = paths->sums[id].bytes;
+    record->pkts = paths->sums[id].pkts;
+}
+
+/* The path seen next, from *id on, which moves behind it; false: no more. */
+static bool next_seen(const struct paths *paths, uint32_t *id, uint32_t *ret_id)
+{
+    uint32_t word = *id / 64;
+    uint64_t left = word < paths->len / 64 + 1 ? paths->seen[word] >> *id % 64 << *id % 64 : 0;
+    while (!left && ++word < paths->len / 64 + 1) {
+        left = paths->seen[word];
+    }
+    if (!left) {
+        return false;
+    }
+    *ret_id = word * 64 + (uint32_t)__builtin_ctzll(left);
+    *id = *ret_id + 1;
+    return true;
 }
 
 /* Live records: into the sums of the store's path, or into a table, since the path has no number.
@@ -163,10 +193,21 @@ static int add_live(struct paths *paths, struct pd_tally *unknown)
             err = pd_lmdb_tally_add(unknown, &live, 1);
             continue;
         }
-        add_times(&paths->sums[id], live.stime_us, live.etime_us);
-        add(&paths->sums[id], live.bytes, live.pkts);
+        if (paths->times) {
+            add_times(paths, id, live.stime_us, live.etime_us);
+        }
+        add(paths, id, live.bytes, live.pkts);
     }
     return err;
+}
+
+static size_t count_seen(const struct paths *paths)
+{
+    size_t len = 0;
+    for (uint32_t word = 0; word < paths->len / 64 + 1; word++) {
+        len += (size_t)__builtin_popcountll(paths->seen[word]);
+    }
+    return len;
 }
 
 /* All groups at once, for orders, or beside those of paths that have no number. */
@@ -174,18 +215,14 @@ static int give_with(struct paths *paths, const struct pd_tally *unknown)
 {
     struct pd_group *group = paths->group;
     struct pd_tib_record *groups = NULL;
-    size_t room = unknown->len, len = 0;
-    for (uint32_t id = 0; id < paths->len; id++) {
-        room += paths->sums[id].seen;
-    }
+    size_t room = unknown->len + count_seen(paths), len = 0;
     int err = pd_tib_resize(&group->budget, &groups, 0, room * sizeof *groups);
     if (err) {
         return err;
     }
-    for (uint32_t id = 0; id < paths->len; id++) {
-        if (paths->sums[id].seen) {
-            take(paths, id, &paths->sums[id], &groups[len++]);
-        }
+    for (uint32_t next = 0, id; next_seen(paths, &next, &id); len++) {
+        groups[len] = (struct pd_tib_record){0};
+        take(paths, id, &groups[len]);
     }
     if (unknown->len) {
         memcpy(groups + len, unknown->groups, unknown->len * sizeof *groups);
@@ -199,29 +236,15 @@ static int give_with(struct paths *paths, const struct pd_tally *unknown)
 static int give_unordered(const struct paths *paths)
 {
     const struct pd_group *group = paths->group;
-    const struct pd_paths *known = group->select.snapshot->store->paths;
     struct pd_tib_record block[PD_BLOCK_ROWS];
-    const bool times = !group->grouping->without_times;
     size_t len = 0;
     int err = 0;
     memset(block, 0, sizeof block);
-    for (uint32_t id = 0, end; !err && id < paths->len; id = end) {
-        const struct pd_paths_way *ways = pd_lmdb_paths_ways(known, id, &end);
-        end = end < paths->len ? end : paths->len;
-        for (uint32_t first = id; !err && id < end; id++) {
-            const struct sums *sums = &paths->sums[id];
-            struct pd_tib_record *record = &block[len];
-            record->path = ways[id - first].path;
-            record->claim = ways[id - first].claim;
-            record->stime_us = times ? sums->stime_us : 0;
-            record->etime_us = times ? sums->etime_us : 0;
-            record->bytes = sums->bytes;
-            record->pkts = sums->pkts;
-            len += sums->seen;
-            if (len == PD_BLOCK_ROWS) {
-                err = group->visit(group->context, block, len);
-                len = 0;
-            }
+    for (uint32_t next = 0, id; !err && next_seen(paths, &next, &id);) {
+        take(paths, id, &block[len++]);
+        if (len == PD_BLOCK_ROWS) {
+            err = group->visit(group->context, block, len);
+            len = 0;
         }
     }
     return err || !len ? err : group->visit(group->context, block, len);
@@ -241,36 +264,70 @@ static int give(struct paths *paths)
     return err;
 }
 
-/* An array of all paths is worth its memory when most of the rows are read. */
+/* What an array of all paths takes, at most. */
+static uint64_t array_bytes(uint32_t len)
+{
+    return (uint64_t)len * (sizeof(struct sums) + sizeof(struct times)) + len / 8 + 16;
+}
+
+/* It is worth its memory when most of the rows are read. */
 static bool array_fits(const struct pd_group *group, uint32_t len)
 {
     return !group->select.filter->flow.fields && group->select.rows >= len &&
-           (uint64_t)len * sizeof(struct sums) <= group->budget.left_bytes / 2;
+           array_bytes(len) <= group->budget.left_bytes / 2;
+}
+
+static struct paths *paths_new(struct pd_group *group, uint32_t len)
+{
+    struct paths *paths = calloc(1, sizeof *paths);
+    const bool times = !group->grouping->without_times && !group->grouping->prorated;
+    if (!paths) {
+        return NULL;
+    }
+    paths->group = group;
+    paths->len = len;
+    paths->rows.columns = UINT32_C(1) << PD_COLUMN_BYTES | UINT32_C(1) << PD_COLUMN_PKTS |
+                          UINT32_C(1) << PD_COLUMN_STIME | UINT32_C(1) << PD_COLUMN_DURATION;
+    paths->seen = calloc(len / 64 + 1, sizeof *paths->seen);
+    paths->sums = malloc(((size_t)len + 1) * sizeof *paths->sums);
+    paths->times = times ? malloc(((size_t)len + 1) * sizeof *paths->times) : NULL;
+    return paths;
+}
+
+static void paths_free(struct paths *paths)
+{
+    pd_lmdb_rows_done(&paths->rows);
+    free(paths->seen);
+    free(paths->sums);
+    free(paths->times);
+    free(paths);
+}
+
+static int group_in_array(struct pd_group *group, uint32_t len)
+{
+    struct paths *paths = paths_new(group, len);
+    if (!paths) {
+        return -ENOMEM;
+    }
+    const bool times = !group->grouping->without_times && !group->grouping->prorated;
+    int err = paths->seen && paths->sums && (paths->times || !times) ? 0 : -ENOMEM;
+    for (size_t i = 0; !err && i < group->select.chunks_len; i++) {
+        add_chunk(paths, i);
+    }
+    err = err ? err : give(paths);
+    paths_free(paths);
+    return err;
 }
 
 int pd_lmdb_group_by_path(struct pd_group *group)
 {
     uint32_t len = pd_lmdb_paths_len(group->select.snapshot->store->paths);
-    struct paths *paths = array_fits(group, len) ? calloc(1, sizeof *paths) : NULL;
-    if (!paths) {
-        return group->grouping->prorated
-                   ? pd_tib_group_scanned(&group->select.snapshot->head, group->select.filter,
-                                          group->grouping, group->visit, group->context)
-                   : pd_lmdb_group_by_table(group);
+    if (array_fits(group, len)) {
+        group->budget.left_bytes -= array_bytes(len);
+        return group_in_array(group, len);
     }
-    paths->group = group;
-    paths->len = len;
-    group->budget.left_bytes -= len * sizeof *paths->sums;
-    paths->rows.columns = UINT32_C(1) << PD_COLUMN_BYTES | UINT32_C(1) << PD_COLUMN_PKTS |
-                          UINT32_C(1) << PD_COLUMN_STIME | UINT32_C(1) << PD_COLUMN_DURATION;
-    paths->sums = calloc((size_t)len + 1, sizeof *paths->sums);
-    int err = paths->sums ? 0 : -ENOMEM;
-    for (size_t i = 0; !err && i < group->select.chunks_len; i++) {
-        add_chunk(paths, i);
-    }
-    err = err ? err : give(paths);
-    pd_lmdb_rows_done(&paths->rows);
-    free(paths->sums);
-    free(paths);
-    return err;
+    return group->grouping->prorated
+               ? pd_tib_group_scanned(&group->select.snapshot->head, group->select.filter,
+                                      group->grouping, group->visit, group->context)
+               : pd_lmdb_group_by_table(group);
 }

@@ -146,6 +146,42 @@ BODY size_t find_body(const struct pd_column *column, uint64_t low, uint64_t spa
     return found.kept;
 }
 
+/* Does a row of the group begin in time and last long enough? Sums that run over are not made: what
+ * is left to last is compared instead. */
+BODY bool any_lasts(const uint8_t *stime, const uint8_t *duration, uint32_t most, uint32_t until)
+{
+    uint32_t any = 0;
+    for (size_t i = 0; i < PD_FIND_GROUP; i++) {
+        uint32_t at = (uint32_t)pd_column_offset_at(stime, 4, i);
+        uint32_t lasts = (uint32_t)pd_column_offset_at(duration, 4, i);
+        uint32_t left = until - (at < until ? at : until); /* so that vectors have it */
+        any |= (uint32_t)(at <= most) & (uint32_t)(lasts >= left);
+    }
+    return any;
+}
+
+BODY size_t find_lasting_body(const uint8_t *stime, const uint8_t *duration, uint32_t most,
+                              uint32_t until, size_t *first, size_t end, uint32_t *rows,
+                              size_t room)
+{
+    size_t i = *first, kept = 0;
+    while (i < end && kept + PD_FIND_GROUP <= room) {
+        size_t group_end = end - i < PD_FIND_GROUP ? end : i + PD_FIND_GROUP;
+        if (group_end - i == PD_FIND_GROUP &&
+            !any_lasts(stime + 4 * i, duration + 4 * i, most, until)) {
+            i = group_end;
+            continue;
+        }
+        for (; i < group_end; i++) {
+            uint64_t at = pd_column_offset_at(stime, 4, i);
+            rows[kept] = (uint32_t)i;
+            kept += (at <= most) & (at + pd_column_offset_at(duration, 4, i) >= until);
+        }
+    }
+    *first = i;
+    return kept;
+}
+
 BODY void narrow_width(unsigned width_bytes, const uint8_t *at, uint64_t low, uint64_t span,
                        uint32_t *rows, size_t len, size_t *ret_kept)
 {
@@ -220,6 +256,13 @@ BODY size_t find_bit_body(const struct pd_column *column, const uint32_t *bits, 
     {                                                                                             \
         return find_body(column, low, span, first, end, ret_rows, room);                          \
     }                                                                                             \
+    attribute static size_t find_lasting_##unit(                                                  \
+        const struct pd_column *stime, const struct pd_column *duration, uint32_t most,           \
+        uint32_t until, size_t *first, size_t end, uint32_t *ret_rows, size_t room)               \
+    {                                                                                             \
+        return find_lasting_body(stime->at, duration->at, most, until, first, end, ret_rows,      \
+                                 room);                                                           \
+    }                                                                                             \
     attribute static size_t narrow_##unit(const struct pd_column *column, uint64_t low,           \
                                           uint64_t span, uint32_t *rows, size_t len)              \
     {                                                                                             \
@@ -241,8 +284,8 @@ BODY size_t find_bit_body(const struct pd_column *column, const uint32_t *bits, 
         return find_bit_body(column, bits, first, end);                                           \
     }                                                                                             \
     static const struct pd_kernels kernels_##unit = {                                             \
-        load_##unit,       gather_##unit,      find_##unit,     narrow_##unit,                    \
-        add_scaled_##unit, prefix_sums_##unit, find_bit_##unit,                                   \
+        load_##unit,   gather_##unit,     find_##unit,        find_lasting_##unit,                \
+        narrow_##unit, add_scaled_##unit, prefix_sums_##unit, find_bit_##unit,                    \
     };
 
 VARIANT(plain, )

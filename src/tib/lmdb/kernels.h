@@ -21,6 +21,11 @@ struct pd_kernels {
      * into `room` (at least PD_FIND_GROUP); *first moves to where to go on. */
     size_t (*find)(const struct pd_column *column, uint64_t low, uint64_t span, size_t *first,
                    size_t end, uint32_t *ret_rows, size_t room);
+    /* The same for rows that begin at `most` or before and end at `until` or after. Both columns
+     * are 4 bytes wide; the times are less the columns' bases (until: less both). */
+    size_t (*find_lasting)(const struct pd_column *stime, const struct pd_column *duration,
+                           uint32_t most, uint32_t until, size_t *first, size_t end,
+                           uint32_t *ret_rows, size_t room);
     /* Keeps of `rows` those that pass. */
     size_t (*narrow)(const struct pd_column *column, uint64_t low, uint64_t span, uint32_t *rows,
                      size_t len);

@@ -68,13 +68,6 @@ struct pd_paths_way pd_lmdb_paths_way(const struct pd_paths *paths, uint32_t id)
                                          : (struct pd_paths_way){NULL, NULL};
 }
 
-const struct pd_paths_way *pd_lmdb_paths_ways(const struct pd_paths *paths, uint32_t id,
-                                              uint32_t *ret_end)
-{
-    *ret_end = (id / PD_PATHS_BLOCK + 1) * PD_PATHS_BLOCK;
-    return &paths->ways[id / PD_PATHS_BLOCK][id % PD_PATHS_BLOCK];
-}
-
 const struct pd_path *pd_lmdb_paths_get(const struct pd_paths *paths, uint32_t id)
 {
     return pd_lmdb_paths_way(paths, id).path;

@@ -52,10 +52,6 @@ struct pd_paths_way {
     const struct pd_claim *claim;
 };
 struct pd_paths_way pd_lmdb_paths_way(const struct pd_paths *paths, uint32_t id);
-/* Those from an ID on that lie side by side, to before *ret_end; the ID is below
- * pd_lmdb_paths_len(). */
-const struct pd_paths_way *pd_lmdb_paths_ways(const struct pd_paths *paths, uint32_t id,
-                                              uint32_t *ret_end);
 
 /* ID of a claim, a new one if it is new. `ret_mark_dropped`: kept without its mark. -PD_E_FULL,
  * -PD_E_VALUE (no such claim: too many switches, state, origin or mark unknown) or -ENOMEM. */

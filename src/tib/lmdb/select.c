@@ -438,9 +438,41 @@ static bool narrow(struct pd_rows *rows, unsigned first, size_t len, size_t *ret
     return true;
 }
 
+/* Times alone are asked for, in columns of the usual width: `most` and `until` as the kernel takes
+ * them. */
+static bool times_alone(const struct pd_rows *rows, uint32_t *ret_most, uint32_t *ret_until)
+{
+    const struct pd_column *stime = &rows->chunk->columns[PD_COLUMN_STIME];
+    const struct pd_column *duration = &rows->chunk->columns[PD_COLUMN_DURATION];
+    const struct pd_predicate *only = &rows->predicates[0];
+    const uint64_t bases = stime->base + duration->base, from_us = rows->select->filter->from_us;
+    if (!rows->check_etime || stime->width_bytes != 4 || duration->width_bytes != 4 ||
+        bases < stime->base || from_us > bases + UINT32_MAX ||
+        bases > UINT64_MAX - 2 * (uint64_t)UINT32_MAX || rows->predicates_len > 1) {
+        return false;
+    }
+    if (rows->predicates_len && (only->column != stime || only->low)) {
+        return false;
+    }
+    *ret_most = rows->predicates_len && only->span < UINT32_MAX ? (uint32_t)only->span : UINT32_MAX;
+    *ret_until = from_us > bases ? (uint32_t)(from_us - bases) : 0;
+    return true;
+}
+
 static bool find(struct pd_rows *rows, size_t *ret_len)
 {
+    const struct pd_column *columns = rows->chunk->columns;
+    uint32_t most, until;
     size_t len = 0;
+    if (times_alone(rows, &most, &until)) {
+        if (!pd_lmdb_rows_load(rows, TIME_COLUMNS, rows->next, rows->end)) {
+            return false;
+        }
+        *ret_len = rows->select->kernels->find_lasting(
+            &columns[PD_COLUMN_STIME], &columns[PD_COLUMN_DURATION], most, until, &rows->next,
+            rows->end, rows->found, PD_BLOCK_ROWS);
+        return true;
+    }
     return find_first(rows, &len) && narrow(rows, 1, len, ret_len);
 }
 
