@@ -143,17 +143,21 @@ static json_t *host_json(const struct pd_inventory *inventory, const struct pd_i
                      time_json(state->error_us));
 }
 
-json_t *pd_controller_hosts_json(struct pd_hosts *hosts)
+json_t *pd_controller_hosts_json(struct pd_hosts *hosts, const char *state)
 {
     json_t *list = json_array();
+    json_int_t all;
 
     pthread_mutex_lock(&hosts->mutex);
+    all = (json_int_t)hosts->inventory->hosts_len;
     for (size_t i = 0; i < hosts->inventory->hosts_len; i++) {
-        json_array_append_new(
-            list, host_json(hosts->inventory, &hosts->inventory->hosts[i], &hosts->states[i]));
+        if (!state || !strcmp(state, state_ids[hosts->states[i].state])) {
+            json_array_append_new(
+                list, host_json(hosts->inventory, &hosts->inventory->hosts[i], &hosts->states[i]));
+        }
     }
     pthread_mutex_unlock(&hosts->mutex);
-    return json_pack("{s:o}", "hosts", list);
+    return json_pack("{s:o, s:I}", "hosts", list, "all", all);
 }
 
 /* Silence lasts from the first question that met it. */
@@ -270,11 +274,41 @@ struct pd_hosts_numbers pd_controller_hosts_count(struct pd_hosts *hosts)
     return numbers;
 }
 
+/* The state that is asked for, or NULL. */
+static int read_state(struct pd_call *call, const char **ret_state, struct pd_problem *problem)
+{
+    char value[PD_TARGET_MAX_BYTES];
+    int more;
+
+    *ret_state = NULL;
+    while ((more = pd_http_target_next(&call->parameters, problem->parameter,
+                                       sizeof problem->parameter, value, sizeof value,
+                                       &problem->error)) > 0) {
+        if (strcmp(problem->parameter, "state") != 0) {
+            return pd_fail(&problem->error, -PD_E_UNKNOWN_KEY, "%s: unknown parameter",
+                           problem->parameter);
+        }
+        *ret_state = NULL;
+        for (size_t i = 0; i < sizeof state_ids / sizeof *state_ids; i++) {
+            *ret_state = strcmp(value, state_ids[i]) ? *ret_state : state_ids[i];
+        }
+        if (!*ret_state) {
+            return pd_fail(&problem->error, -PD_E_VALUE, "state: expects unknown, up or missing");
+        }
+    }
+    return more;
+}
+
 int pd_controller_hosts_answer(struct pd_controller *controller, struct pd_call *call,
                                struct pd_answer *answer, struct pd_problem *problem)
 {
-    (void)call;
-    (void)problem;
-    pd_http_answer_json(answer, 200, answer->type, pd_controller_hosts_json(controller->hosts));
+    const char *state;
+    int err = read_state(call, &state, problem);
+
+    if (err) {
+        return err;
+    }
+    pd_http_answer_json(answer, 200, answer->type,
+                        pd_controller_hosts_json(controller->hosts, state));
     return 0;
 }

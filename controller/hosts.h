@@ -51,9 +51,10 @@ uint32_t pd_controller_hosts_next_silent(struct pd_hosts *hosts, uint32_t after,
 void pd_controller_hosts_wait_silent(struct pd_hosts *hosts, const atomic_bool *stopping);
 void pd_controller_hosts_wake(struct pd_hosts *hosts);
 
-/* {"hosts":[{"id","name","url","rack","state","last_seen_us","error","error_us"}]}; NULL without
- * memory. Times are wall time, null: never. */
-json_t *pd_controller_hosts_json(struct pd_hosts *hosts);
+/* {"hosts":[{"id","name","url","rack","state","last_seen_us","error","error_us"}],"all"}: those in
+ * this state, "unknown", "up" or "missing", or all (NULL), and how many there are of any; NULL
+ * without memory. Times are wall time, null: never. */
+json_t *pd_controller_hosts_json(struct pd_hosts *hosts, const char *state);
 
 struct pd_hosts_numbers {
     size_t all, up, missing;

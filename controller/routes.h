@@ -22,7 +22,7 @@
     X(ALARMS, GET, "/v1/alarms", READ, true, pd_alarms_list, "alarms of all hosts, by their IDs")                                        \
     X(ALARMS_STREAM, GET, "/v1/alarms/stream", READ, true, pd_alarms_stream, "alarms as they come, as server-sent events")               \
     X(EVENTS, GET, "/v1/events", READ, true, pd_events_answer, "what is new, as server-sent events")                                     \
-    X(HOSTS, GET, "/v1/hosts", READ, false, pd_controller_hosts_answer, "hosts of the inventory and how they answered")                             \
+    X(HOSTS, GET, "/v1/hosts", READ, true, pd_controller_hosts_answer, "hosts of the inventory and how they answered")                             \
     X(INSTALL, POST, "/v1/install", INSTALL, false, pd_installed_install_answer, "installs a query on hosts, where it runs by itself")              \
     X(INSTALLED, GET, "/v1/installed", READ, false, pd_controller_installed_answer, "installed queries, their counters and hosts")                  \
     X(INSTALLED_ONE, GET, "/v1/installed/{id}", READ, false, pd_installed_one_answer, "one of them")                                     \

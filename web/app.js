@@ -2,10 +2,10 @@
 // The page: bar, picture, table and panels around it, login.
 
 import {html, render, useEffect, useLayoutEffect, useMemo, useRef, useState} from './vendor/preact.js';
-import {VIEWS, alarmsAMinute, changed, go, href, lastTimings, listen, metric, metricName, nowUs, reports, store, timed} from './store.js';
+import {VIEWS, alarmsAMinute, changed, go, href, lastTimings, listen, metric, metricName, nowUs, opened, reports, store, timed} from './store.js';
 import {begin, start} from './live.js';
 import {Surface} from './draw.js';
-import {LINES_MAX, colour, fitOpen, layout, matrix} from './model.js';
+import {LINES_MAX, colour, fitOpen, layoutOnce} from './model.js';
 import {SCALES, css, table, time, top, words} from './scale.js';
 import {Alarms, Ask, FlowPanel, LinkPanel, Verdicts, drawnPaths} from './panels.js';
 import {Link, Text, useSteady} from './parts.js';
@@ -44,16 +44,14 @@ light.addEventListener('change', () => {
 
 // ---- the picture ----
 
-const opened = () => fitOpen(store.network, new Set((store.choice.open || '').split(',').filter(Boolean)));
-
 function useDrawn() {
     const {network, places, choice} = store;
     return useMemo(() => {
         if (!network) {
             return null;
         }
-        const open = opened();
-        return {open, drawn: layout(network, open, places), panels: choice.view === 'matrix' ? matrix(network) : []};
+        const open = opened(network);
+        return {open, drawn: layoutOnce(network, open, places), panels: choice.view === 'matrix' ? network.panels() : []};
     }, [network, places, choice.open, choice.view === 'matrix']);
 }
 
@@ -62,13 +60,22 @@ function awayNow() {
     return {switches};
 }
 
-function hostsByRack() {
+const WELL = {missing: false};
+
+// Those that are missing first: of a wide rack not all are drawn.
+function hostsByRack(open) {
     const racks = new Map();
     for (const host of store.hosts.values()) {
         if (!racks.has(host.rack)) {
             racks.set(host.rack, []);
         }
         racks.get(host.rack).push({missing: host.state === 'missing'});
+    }
+    for (const group of store.everyHost ? [] : store.network.groups.filter(each => open.has(each.key))) {
+        for (const node of group.nodes.map(i => store.network.nodes[i]).filter(each => each.hosts)) {
+            const missing = racks.get(node.id) || [];
+            racks.set(node.id, missing.concat(Array(Math.max(0, node.hosts - missing.length)).fill(WELL)));
+        }
     }
     return racks;
 }
@@ -130,7 +137,7 @@ function Picture({kind}) {
             colour(made.drawn, values, marks);
         }
         const away = awayNow();
-        const hostsOf = hostsByRack();
+        const hostsOf = hostsByRack(made.open);
         const missingIn = new Set([...hostsOf].filter(([, hosts]) => hosts.some(host => host.missing)).map(([rack]) => rack));
         const arrived = store.arrived !== surface.seen ? store.arrived : 0;
         surface.seen = store.arrived;
@@ -239,7 +246,7 @@ function Attention() {
     return html`<section class="attention" aria-live="polite">
         ${certain.slice(0, 5).map(each => html`<p key=${each.app} class="bad row"><b>${each.app}</b> <span><${Text}>${each.report.verdict}<//></span>
             ${each.report.links.slice(0, 3).map(name => html`<${Link} key=${name} name=${name} />`)}</p>`)}
-        ${missing.length > 0 && html`<p class="bad row"><b>${missing.length} of ${store.hosts.size} hosts are missing</b> <span>what they know is not in the numbers:</span>
+        ${missing.length > 0 && html`<p class="bad row"><b>${missing.length} of ${store.hostsLen} hosts are missing</b> <span>what they know is not in the numbers:</span>
             ${missing.slice(0, MISSING_SHOWN).map(host => html`<span key=${host.id} class="badge" data-testid="host-missing" data-id=${host.id} title=${host.error}>
                 <${Text}>${host.name}<//></span>`)}${missing.length > MISSING_SHOWN ? html`<span>and ${missing.length - MISSING_SHOWN} more</span>` : ''}</p>`}
         ${store.choice.metric && store.metrics.length > 0 && store.choice.metric !== metricName() && html`<p class="bad row" role="alert"><span>there is no metric <${Text}>${store.choice.metric}<//> here</span></p>`}
@@ -296,10 +303,10 @@ function Metrics() {
 
 function Bar() {
     const named = reports().filter(each => each.report.links.length).length, alarms = alarmsAMinute();
-    const up = [...store.hosts.values()].filter(host => host.state !== 'missing').length;
+    const up = store.hostsLen - [...store.hosts.values()].filter(host => host.state === 'missing').length;
     return html`<header><div class="row"><h1>PathDump <small><${Text}>${store.network?.title ?? ''}<//></small></h1>
         <span class="pill ${store.state}" role="status">${STATES[store.state]}${store.choice.at ? `: ${time(store.choice.at * 1e6, true)}` : ''}</span>
-        <span class="facts"><b>${store.hosts.size ? up : '…'}</b>/${store.hosts.size || '…'} hosts · <b>${alarms}</b> ${alarms === 1 ? 'alarm' : 'alarms'} a minute · <b>${named}</b> ${named === 1 ? 'verdict names' : 'verdicts name'} links</span>
+        <span class="facts"><b>${store.hostsLen ? up : '…'}</b>/${store.hostsLen || '…'} hosts · <b>${alarms}</b> ${alarms === 1 ? 'alarm' : 'alarms'} a minute · <b>${named}</b> ${named === 1 ? 'verdict names' : 'verdicts name'} links</span>
         <${Times} /></div>
         <div class="row"><nav aria-label="views">${VIEWS.map(view => html`<a key=${view} href=${href({view})} aria-current=${store.choice.view === view ? 'page' : null}>${view}</a>`)}</nav>
         ${['fabric', 'matrix', 'link', 'flow'].includes(store.choice.view) && html`<${Metrics} /><${Legend} />`}

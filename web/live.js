@@ -2,9 +2,9 @@
 // How the page comes to know: what it loads, the stream that it follows, what it does when it is
 // hidden, lost or reloaded.
 
-import {Network} from './model.js';
+import {Network, layoutOnce} from './model.js';
 import {ask, follow, lastHeard, linkValues, ping, Refused} from './net.js';
-import {blank, changed, fallBack, markLinks, metricName, readChoice, setClock, store, takeAlarm, timed} from './store.js';
+import {blank, changed, fallBack, markLinks, metricName, opened, readChoice, setClock, store, takeAlarm, timed} from './store.js';
 
 const TYPES = 'alarm,host,switch,verdict,reload,link';
 const PING_MS = 1000, PATIENCE_MS = 1700;
@@ -12,14 +12,32 @@ const HIDDEN_MS = 10000;        // a page that nobody sees lets its stream go
 
 // ---- what is loaded ----
 
+// Long work is cut into turns: a hand's move waits for one of them at most.
+const breath = () => new Promise(go => setTimeout(go));
+
+async function makeNetwork(topology) {
+    await breath();
+    const network = new Network(topology);
+    await breath();
+    layoutOnce(network, opened(network), null);
+    if (store.choice.view === 'matrix') {
+        for (const _ of network.panelsInTurns()) {
+            await breath();
+        }
+    }
+    await breath();
+    return network;
+}
+
 async function loadTopology(number) {
     const topology = await ask('/v1/topology?hosts=false');
+    const network = await makeNetwork(topology);
     if (number !== turn) {
         return;
     }
-    store.network = new Network(topology);
-    store.values = new Float32Array(store.network.len).fill(NaN);
-    store.marks = new Uint8Array(store.network.len);
+    store.network = network;
+    store.values = new Float32Array(network.len).fill(NaN);
+    store.marks = new Uint8Array(network.len);
     store.places = null;
     store.arrived = store.toUs = 0;
     placeFreely();
@@ -42,9 +60,21 @@ function placeFreely() {
     worker.postMessage({nodes: network.nodes.length, links: network.links.map((_, i) => [network.from[2 * i], network.to[2 * i]])});
 }
 
+// Of a large network those alone that need a look: all of 27,648 hosts are megabytes of names.
 async function loadHosts() {
-    const {hosts} = await ask('/v1/hosts');
+    store.everyHost = !store.network.folds;
+    const {hosts, all} = await ask(store.everyHost ? '/v1/hosts' : '/v1/hosts?state=missing');
     store.hosts = new Map(hosts.map(host => [host.id, host]));
+    store.hostsLen = all ?? hosts.length;
+}
+
+function takeHost(host) {
+    if (store.everyHost || host.state === 'missing') {
+        store.hosts.set(host.id, host);
+    } else {
+        store.hosts.delete(host.id);
+    }
+    changed();
 }
 
 async function loadSwitches() {
@@ -160,7 +190,7 @@ function becomeLive() {
 const TAKE = {
     link: takeLinks,
     alarm: alarm => { takeAlarm(alarm); remark(); },
-    host: host => { store.hosts.set(host.id, host); changed(); },
+    host: takeHost,
     switch: each => { store.switches.set(each.id, each); changed(); },
     verdict: verdict => {
         store.verdicts.set(verdict.id ? `watch ${verdict.id}` : `app ${verdict.app}`, verdict);

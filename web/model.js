@@ -132,6 +132,19 @@ export class Network {
         return -1;
     }
 
+    // Of the matrix.
+    panels() {
+        return this.made ??= [...matrixInTurns(this)].at(-1);
+    }
+
+    // The same; between two steps something else may run.
+    *panelsInTurns() {
+        for (const panels of matrixInTurns(this)) {
+            yield;
+            this.made = panels ?? this.made;
+        }
+    }
+
     node(id) {
         return this.nodes[this.index.get(id)];
     }
@@ -255,26 +268,39 @@ function placeFree(network, places) {
     });
 }
 
+const DENSE = 1 << 20;          // pairs of items: up to here an array finds their line, then a map
+
+// The numbers of lines by a pair of items, -1: none yet.
+function pairs(items) {
+    if (items.length * items.length > DENSE) {
+        const known = new Map();
+        return {get: key => known.get(key) ?? -1, set: (key, n) => known.set(key, n)};
+    }
+    const known = new Int32Array(items.length * items.length).fill(-1);
+    return {get: key => known[key], set: (key, n) => { known[key] = n; }};
+}
+
 function bundle(network, items) {
-    const itemOf = new Int32Array(network.nodes.length);
+    const itemOf = new Int32Array(network.nodes.length), known = pairs(items);
     items.forEach((item, n) => item.nodes.forEach(i => { itemOf[i] = n; }));
-    const edges = new Map();
-    const inside = items.map(() => []);
+    const edges = [], edgeOf = new Int32Array(network.len).fill(-1);
+    const inside = items.map(() => []), itemOfInside = new Int32Array(network.len).fill(-1);
     for (let i = 0; i < network.len; i++) {
         const a = itemOf[network.from[i]], b = itemOf[network.to[i]];
         if (a === b) {
             inside[a].push(i);
+            itemOfInside[i] = a;
             continue;
         }
-        const key = a * items.length + b;
-        const edge = edges.get(key);
-        if (edge) {
-            edge.members.push(i);
-        } else {
-            edges.set(key, {a, b, members: [i], worst: NaN, mean: NaN, marks: 0});
+        let n = known.get(a * items.length + b);
+        if (n < 0) {
+            n = edges.push({a, b, members: [], worst: NaN, mean: NaN, marks: 0}) - 1;
+            known.set(a * items.length + b, n);
         }
+        edges[n].members.push(i);
+        edgeOf[i] = n;
     }
-    return {edges: [...edges.values()], inside};
+    return {edges, inside, edgeOf, itemOfInside};
 }
 
 // Of lines that are too many, those of what is open are drawn, then the worst.
@@ -296,15 +322,20 @@ export function fitOpen(network, open) {
 
 export function layout(network, open, places) {
     const items = network.regular ? placeFolded(network, open) : placeFree(network, places);
-    const {edges, inside} = bundle(network, items);
-    const edgeOf = new Int32Array(network.len).fill(-1);
-    edges.forEach((edge, n) => edge.members.forEach(i => { edgeOf[i] = n; }));
-    const itemOfInside = new Int32Array(network.len).fill(-1);
-    inside.forEach((members, n) => members.forEach(i => { itemOfInside[i] = n; }));
+    const {edges, inside, edgeOf, itemOfInside} = bundle(network, items);
     items.forEach((item, n) => Object.assign(item, {inside: inside[n], worst: NaN, mean: NaN, marks: 0}));
     const folded = network.len - edges.reduce((sum, edge) => sum + (edge.members.length === 1 ? 1 : 0), 0);
     edges.forEach(edge => { edge.near = isNear(edge, items, open); });
     return {items, edges, shown: edges.slice(0, LINES_MAX), edgeOf, itemOfInside, folded};
+}
+
+// The last one is kept: it was made while the page began, in a turn of its own.
+export function layoutOnce(network, open, places) {
+    const key = [...open].join(), last = network.laidOut;
+    if (!last || last.key !== key || last.places !== places) {
+        network.laidOut = {key, places, drawn: layout(network, open, places)};
+    }
+    return network.laidOut.drawn;
 }
 
 // ---- values on it ----
@@ -342,42 +373,52 @@ export function colour(drawn, values, marks) {
 
 // ---- the matrix: a square for each directed link ----
 
+const STEP = 1 << 15;           // links that are looked at in one turn
+
 // Tier by tier, up and down: a column for each lower switch, a row for each of its upper neighbours.
-export function matrix(network) {
+// The panels come last; whatever comes before is a rest on the way.
+function* matrixInTurns(network) {
     const order = network.nodes.map((_, i) => i).sort((a, b) => byPlace(network.nodes[a], network.nodes[b]));
-    const rank = new Int32Array(network.nodes.length);
+    const rank = new Int32Array(network.nodes.length), level = Int32Array.from(network.nodes, node => node.level);
     order.forEach((i, n) => { rank[i] = n; });
     const tiers = new Map();
+    let tier = null, last = -1;
     for (let i = 0; i < network.len; i++) {
-        const a = network.nodes[network.from[i]], b = network.nodes[network.to[i]];
-        const up = a.level !== b.level ? a.level < b.level : rank[network.from[i]] < rank[network.to[i]];
-        const lower = up ? network.from[i] : network.to[i];
-        const key = 16 * Math.min(a.level, b.level) + Math.max(a.level, b.level);
-        let tier = tiers.get(key);
-        if (!tier) {
-            tier = {lowers: new Map(), role: [up ? a.role : b.role, up ? b.role : a.role]};
-            tiers.set(key, tier);
+        const from = network.from[i], to = network.to[i];
+        const up = level[from] !== level[to] ? level[from] < level[to] : rank[from] < rank[to];
+        const lower = up ? from : to, key = 16 * Math.min(level[from], level[to]) + Math.max(level[from], level[to]);
+        if (key !== last) {
+            tier = tierOf(tiers, key, network.nodes[lower], network.nodes[up ? to : from]);
+            last = key;
         }
-        let ways = tier.lowers.get(lower);
-        if (!ways) {
-            ways = {up: [], down: []};
-            tier.lowers.set(lower, ways);
-        }
+        const ways = tier.lowers[lower] ??= {up: [], down: []};
         (up ? ways.up : ways.down).push(i);
+        if (i % STEP === STEP - 1) {
+            yield null;
+        }
     }
     const panels = [];
-    for (const [, tier] of [...tiers].sort(([a], [b]) => a - b)) {
+    for (const [, each] of [...tiers].sort(([a], [b]) => a - b)) {
         for (const way of ['up', 'down']) {
-            panels.push(panelOf(network, tier, way, rank));
+            yield null;
+            panels.push(panelOf(network, each, way, rank));
         }
     }
-    return panels;
+    yield panels;
+}
+
+// Links of switches of two levels; `lowers` by the number of the lower switch.
+function tierOf(tiers, key, lower, upper) {
+    if (!tiers.has(key)) {
+        tiers.set(key, {lowers: [], role: [lower.role, upper.role]});
+    }
+    return tiers.get(key);
 }
 
 function panelOf(network, tier, way, rank) {
-    const lowers = [...tier.lowers.keys()].sort((a, b) => rank[a] - rank[b]);
-    const upper = i => way === 'up' ? network.to[i] : network.from[i];
-    const high = Math.max(...lowers.map(lower => tier.lowers.get(lower)[way].length));
+    const lowers = [...tier.lowers.keys()].filter(lower => tier.lowers[lower]).sort((a, b) => rank[a] - rank[b]);
+    const uppers = way === 'up' ? network.to : network.from;
+    const high = Math.max(...lowers.map(lower => tier.lowers[lower][way].length));
     const starts = [];
     const columns = [];
     let column = 0, pod = -1;
@@ -389,11 +430,11 @@ function panelOf(network, tier, way, rank) {
             pod = network.nodes[lower].pod;
             starts.push([column, pod]);
         }
-        tier.lowers.get(lower)[way].sort((a, b) => rank[upper(a)] - rank[upper(b)]);
+        tier.lowers[lower][way].sort((a, b) => rank[uppers[a]] - rank[uppers[b]]);
         columns.push(column++);
     }
     const grid = new Int32Array(column * high).fill(-1);
-    lowers.forEach((lower, n) => tier.lowers.get(lower)[way].forEach((i, row) => { grid[row * column + columns[n]] = i; }));
+    lowers.forEach((lower, n) => tier.lowers[lower][way].forEach((i, row) => { grid[row * column + columns[n]] = i; }));
     const [low, up] = tier.role;
     return {label: way === 'up' ? `${low} → ${up}` : `${up} → ${low}`, wide: column, high, grid, starts};
 }

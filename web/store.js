@@ -3,6 +3,7 @@
 // controller (live.js). Views read `store`; whoever changes it calls changed().
 
 import {ALARM, SUSPECT} from './draw.js';
+import {fitOpen} from './model.js';
 
 export const VIEWS = ['fabric', 'matrix', 'link', 'flow', 'alarms', 'verdicts', 'ask'];
 const ALARM_S = 60;             // an alarm marks its links for so long
@@ -16,7 +17,8 @@ export const store = {
     network: null, places: null,
     metrics: [], values: new Float32Array(0), fromUs: 0, toUs: 0, arrived: 0, complete: true,
     marks: new Uint8Array(0),
-    hosts: new Map(), switches: new Map(), openflow: false,
+    hosts: new Map(), hostsLen: 0, everyHost: true,     // else those that are missing
+    switches: new Map(), openflow: false,
     groups: new Map(), alarmTimes: [], groupsLost: 0,
     verdicts: new Map(),
     error: '',
@@ -81,6 +83,9 @@ export function href(change) {
     }
     return `#${words.toString().replaceAll('%2C', ',').replaceAll('%3A', ':').replaceAll('%2F', '/')}`;
 }
+
+// Which boxes are.
+export const opened = network => fitOpen(network, new Set((store.choice.open || '').split(',').filter(Boolean)));
 
 export function go(change) {
     location.hash = href(change);

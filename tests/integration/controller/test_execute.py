@@ -158,8 +158,14 @@ class Execute(FleetTest):
         self.assertTrue(states[21]["error"] and states[21]["error_us"]
                         and states[22]["state"] == "up" and states[22]["last_seen_us"])
         self.assertEqual(states[28]["rack"], 4)
-        self.assertEqual({host["state"] for host in self.controller.get("/v1/hosts")["hosts"]},
-                         {"up"})
+        known = self.controller.get("/v1/hosts")
+        self.assertEqual({host["state"] for host in known["hosts"]}, {"up"})
+        self.assertEqual(known["all"], len(known["hosts"]))
+        self.assertEqual(self.controller.get("/v1/hosts?state=up"), known)
+        self.assertEqual(self.controller.get("/v1/hosts?state=missing"),
+                         {"hosts": [], "all": known["all"]})
+        for wrong in ("state=away", "status=up"):
+            self.assertEqual(self.controller.raw(f"/v1/hosts?{wrong}")[0], 400)
 
     def back(self):
         """until all answer again"""

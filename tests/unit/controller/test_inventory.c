@@ -134,7 +134,13 @@ static void test_states(void **state)
     pd_controller_hosts_asked(hosts, 21, NULL);
     pd_controller_hosts_asked(hosts, 22, "connection refused");
     pd_controller_hosts_asked(hosts, 99, "nobody");
-    json = pd_controller_hosts_json(hosts);
+    json = pd_controller_hosts_json(hosts, "missing");
+    assert_int_equal(json_array_size(json_object_get(json, "hosts")), 1);
+    assert_string_equal(member(json, 0, "error"), "connection refused");
+    assert_int_equal(json_integer_value(json_object_get(json, "all")), 16);
+    json_decref(json);
+    json = pd_controller_hosts_json(hosts, NULL);
+    assert_int_equal(json_array_size(json_object_get(json, "hosts")), 16);
     assert_string_equal(member(json, 0, "state"), "up");
     assert_string_equal(member(json, 1, "state"), "missing");
     assert_string_equal(member(json, 1, "error"), "connection refused");
