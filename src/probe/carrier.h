@@ -25,6 +25,9 @@ struct pd_probe_carrier {
     const char *name; /* "sr-int" */
     /* Hops of a path whose probe comes back with the data of all its switches. */
     uint32_t hops_max;
+    /* Switches route it: the host's own IPv6 sends it, which knows its next hop. Else the frame
+     * goes onto the wire as it is. */
+    bool routed;
     /* Writes an Ethernet frame of at most PD_PROBE_CARRIER_FRAME_MAX bytes. -PD_E_VALUE with words
      * when this path cannot be carried. */
     int (*encode)(const struct pd_probe_carrier_request *request, uint8_t *ret_frame,

@@ -164,33 +164,21 @@ static int add_ways(struct pd_probe_watch *watch, uint32_t at)
     return err;
 }
 
-/* Whether a host besides that of the path takes part at this switch. */
-static bool has_another(const struct pd_probe_watch *watch, uint32_t sw, uint32_t host)
-{
-    const struct pd_topology *topology = watch->topology;
-    bool found = false;
-
-    for (uint32_t other = 0; other < topology->hosts_len && !found; other++) {
-        found =
-            other != host && watch->able[other] && pd_host_hangs_at(&topology->hosts[other], sw);
-    }
-    return found;
-}
-
 static bool is_silent(const struct pd_probe_way *way)
 {
     return way->total >= PD_PROBE_WATCH_SILENT && way->total_lost == way->total;
 }
 
-/* Hosts at an end of the path where no other is: of that end's directions others have to tell. */
+/* An end of the path where only its own hosts are: of that end's directions others have to tell. */
 static void leave_out_ends(struct pd_probe_watch *watch, const struct pd_probe_way *way)
 {
     const uint32_t len = way->nodes_len;
     const uint32_t ends[] = {pd_topology_switch(watch->topology, way->nodes[1]),
                              pd_topology_switch(watch->topology, way->nodes[len - 2])};
 
-    watch->graph.hosts[ends[0]] &= has_another(watch, ends[0], way->src);
-    watch->graph.hosts[ends[1]] &= has_another(watch, ends[1], way->dst);
+    for (size_t e = 0; e < 2; e++) {
+        watch->graph.hosts[ends[e]] &= another_at(watch, way, ends[e], watch->able) != PD_NONE;
+    }
 }
 
 /* Where several directions are open, each needs two witnesses: the second one from elsewhere. */

@@ -51,7 +51,8 @@ class Network:
             node.peers.sort(key=lambda peer: (self.nodes[peer].role == "host", peer))
         self.switches = [n for n in self.nodes.values() if n.role != "host"]
         self.hosts = [n for n in self.nodes.values() if n.role == "host"]
-        self.racks = [n for n in self.switches if n.role in ROLES_WITH_HOSTS]
+        self.racks = [n for n in self.switches if n.role in ROLES_WITH_HOSTS or n.role == "switch"
+                      and any(self.nodes[peer].role == "host" for peer in n.peers)]
 
     def rack_of(self, host):
         return self.nodes[host].peers[0]

@@ -29,6 +29,7 @@ BUFFER_BYTES = 64 << 20
 QUIET_S = 0.3
 TAG_TYPES = (0x8100, 0x88A8)
 TCP, UDP, FRAGMENT = 6, 17, 44
+HOP_BY_HOP, ROUTING = 0, 43
 
 
 def listen(interface=None):
@@ -73,6 +74,8 @@ def packet(frame):
     elif kind == 0x86DD:
         family, addrs, protocol, size, l4, offset = socket.AF_INET6, ip[8:40], ip[
             6], 40 + int.from_bytes(ip[4:6], "big"), 40, 0
+        while protocol in (HOP_BY_HOP, ROUTING):
+            protocol, l4 = ip[l4], l4 + 8 * (ip[l4 + 1] + 1)
         if protocol == FRAGMENT:
             protocol, l4, offset = ip[40], 48, int.from_bytes(ip[42:44], "big") >> 3
     else:

@@ -27,6 +27,7 @@ struct pd_agent_probe_way {
     const struct pd_probe_order_way *way; /* of the order */
     bool sends, collects;
     uint32_t first, next; /* sequences sent: [first, next) */
+    uint32_t tried;       /* sends, also those that failed; no further than the first few */
     uint64_t received;
     struct pd_probe_join_came came;
     uint64_t came_ns; /* monotonic, the newest one; or when it began to be collected */

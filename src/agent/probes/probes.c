@@ -18,6 +18,8 @@
 
 #define MODULE       "probes"
 #define TICK_NS      (5 * PD_NS_PER_MS) /* of the reports' thread */
+#define SHORT_NS     (2 * PD_NS_PER_MS) /* of both threads, while faults are isolated */
+#define FIRST_PROBES 3u                 /* on a way that isolates */
 #define POST_NS      (2 * PD_NS_PER_S)
 #define ANSWER_BYTES 1024u
 #define IDLE_NS      (100 * PD_NS_PER_MS)
@@ -40,12 +42,14 @@ static struct {
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t changed;
     struct pd_agent_probe_part part;
+    uint64_t orders; /* taken */
+    bool told_first; /* of the first probes on ways that isolate */
     bool stopping;
     atomic_bool cancelled;
     atomic_bool wanted; /* relaxed: there is or was a part */
     pthread_t sender, reporter;
     unsigned threads;
-} own = {.lock = PTHREAD_MUTEX_INITIALIZER, .socket.fd = -1};
+} own = {.lock = PTHREAD_MUTEX_INITIALIZER, .socket = {.fd = -1, .routed = -1}};
 
 /* ---- frames that come ---- */
 
@@ -94,6 +98,18 @@ static bool wait_until(uint64_t until_ns)
     return !own.stopping;
 }
 
+/* The same, and at once when there is an order. */
+static bool wait_until_ordered(uint64_t until_ns)
+{
+    const uint64_t orders = own.orders;
+
+    while (!own.stopping && own.orders == orders &&
+           pd_wait_until(&own.changed, &own.lock, until_ns)) {
+        continue;
+    }
+    return !own.stopping;
+}
+
 /* ---- the sender ---- */
 
 static void end_lease(uint64_t now_ns)
@@ -104,12 +120,29 @@ static void end_lease(uint64_t now_ns)
     }
 }
 
-static void send_round(void)
+/* On a way that isolates nothing can be said before some probes were sent. */
+static bool is_urgent(const struct pd_agent_probe_way *way)
+{
+    return way->sends && way->way->isolates && way->tried < FIRST_PROBES;
+}
+
+static bool is_any_urgent(void)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < own.part.ways_len && !any; i++) {
+        any = is_urgent(&own.part.ways[i]);
+    }
+    return any;
+}
+
+static void send_round(bool all)
 {
     for (size_t i = 0; i < own.part.ways_len; i++) {
         struct pd_agent_probe_way *way = &own.part.ways[i];
 
-        if (way->sends) {
+        if (way->sends && (all || is_urgent(way))) {
+            way->tried += way->tried < FIRST_PROBES;
             int err =
                 pd_agent_probe_send(&own.socket, &own.part, way, pd_clock_wall_us() * PD_NS_PER_US);
             pd_count(err ? &counts.unsent : &counts.sent, 1);
@@ -118,22 +151,30 @@ static void send_round(void)
 }
 
 /* After a break rounds are left out: nothing is sent in bursts. */
+static uint64_t next_round(uint64_t next_ns, uint64_t now_ns)
+{
+    const uint32_t rate = own.part.order.plan ? own.part.order.rate_hz : 0;
+    const uint64_t period_ns = rate ? PD_NS_PER_S / rate : IDLE_NS;
+
+    next_ns = next_ns + period_ns > now_ns ? next_ns + period_ns : now_ns + period_ns;
+    return next_ns > now_ns + period_ns ? now_ns + period_ns : next_ns;
+}
+
 static void *send_thread(void *context)
 {
-    uint64_t next_ns = pd_clock_monotonic_ns();
+    uint64_t next_ns = pd_clock_monotonic_ns(), wake_ns = 0;
 
     (void)context;
     pthread_mutex_lock(&own.lock);
     do {
         const uint64_t now_ns = pd_clock_monotonic_ns();
-        const uint32_t rate = own.part.order.plan ? own.part.order.rate_hz : 0;
-        const uint64_t period_ns = rate ? PD_NS_PER_S / rate : IDLE_NS;
+        const bool all = now_ns >= next_ns;
 
         end_lease(now_ns);
-        send_round();
-        next_ns = next_ns + period_ns > now_ns ? next_ns + period_ns : now_ns + period_ns;
-        next_ns = next_ns > now_ns + period_ns ? now_ns + period_ns : next_ns;
-    } while (wait_until(next_ns));
+        send_round(all);
+        next_ns = all ? next_round(next_ns, now_ns) : next_ns;
+        wake_ns = is_any_urgent() && now_ns + SHORT_NS < next_ns ? now_ns + SHORT_NS : next_ns;
+    } while (wait_until_ordered(wake_ns));
     pthread_mutex_unlock(&own.lock);
     return NULL;
 }
@@ -183,7 +224,7 @@ static bool falls_silent(uint64_t now_ns)
     for (size_t i = 0; i < own.part.ways_len; i++) {
         struct pd_agent_probe_way *way = &own.part.ways[i];
 
-        if (way->collects && !way->silent && now_ns - way->came_ns > 4 * period_ns) {
+        if (way->collects && !way->silent && now_ns - way->came_ns > period_ns * 7 / 2) {
             way->silent = any = true;
         }
     }
@@ -204,9 +245,16 @@ static bool is_in_a_hurry(void)
 static bool is_due(uint64_t now_ns, uint64_t told_ns)
 {
     const uint64_t ms = is_in_a_hurry() ? PD_AGENT_PROBES_HURRY_MS : PD_AGENT_PROBES_REPORT_MS;
+    const bool first = !own.told_first && !is_any_urgent();
 
+    own.told_first |= first;
     return own.part.order.plan && own.controller &&
-           (falls_silent(now_ns) || now_ns - told_ns >= ms * PD_NS_PER_MS);
+           (falls_silent(now_ns) || first || now_ns - told_ns >= ms * PD_NS_PER_MS);
+}
+
+static uint64_t tick(void)
+{
+    return !own.part.order.plan ? IDLE_NS : is_in_a_hurry() ? SHORT_NS : TICK_NS;
 }
 
 static void *report_thread(void *context)
@@ -216,7 +264,7 @@ static void *report_thread(void *context)
 
     (void)context;
     pthread_mutex_lock(&own.lock);
-    while (wait_until(pd_clock_monotonic_ns() + (own.part.order.plan ? TICK_NS : IDLE_NS))) {
+    while (wait_until(pd_clock_monotonic_ns() + tick())) {
         const uint64_t now_ns = pd_clock_monotonic_ns();
 
         if (is_due(now_ns, told_ns)) {
@@ -253,7 +301,7 @@ static int open_probes(void *daemon, const void *options, struct pd_error *error
     (void)options;
     own.agent = agent;
     own.controller = agent->settings->controller;
-    own.socket.fd = -1;
+    own.socket.fd = own.socket.routed = -1;
     pd_wait_init(&own.changed);
     if (!interface || !agent->host_id || !agent->fanout) {
         return 0;
@@ -393,6 +441,8 @@ static int take_order(struct pd_probe_order *order, struct pd_error *error)
         err = pd_fail(error, -ENOMEM, "no memory for the ways");
     }
     if (!err) {
+        own.orders++;
+        own.told_first = false;
         atomic_store_explicit(&own.wanted, true, memory_order_relaxed);
         pthread_cond_broadcast(&own.changed);
     }

@@ -8,7 +8,8 @@
 
 /* POST /v1/probes gives this host its part of a plan (probe/order.h), DELETE ends it, GET tells how
  * it goes. Two threads while there is one: pd-probes sends, pd-probe-reports tells the controller
- * each PD_AGENT_PROBES_REPORT_MS what was sent and collected; at once when a way falls silent. What
+ * each PD_AGENT_PROBES_REPORT_MS what was sent and collected; at once when a way falls silent. On a
+ * way that isolates the first few probes follow each other closely, and are told of at once. What
  * comes is collected in the intake's thread, and counts for no flow. One lock, held for as long as
  * a round of probes takes to send.
  *
@@ -16,7 +17,7 @@
  */
 
 #define PD_AGENT_PROBES_REPORT_MS 100u
-#define PD_AGENT_PROBES_HURRY_MS  20u /* while faults are being isolated */
+#define PD_AGENT_PROBES_HURRY_MS  10u /* while faults are being isolated */
 
 extern const struct pd_part pd_agent_probes;
 

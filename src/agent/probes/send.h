@@ -5,9 +5,10 @@
 
 #include "agent/probes/collect.h"
 
-/* A packet socket that receives nothing. One thread. */
+/* Sockets that receive nothing. One thread. */
 struct pd_agent_probe_socket {
-    int fd; /* -1: closed */
+    int fd;     /* of frames; -1: closed */
+    int routed; /* of IPv6 packets with their headers; -1: this host has no IPv6 */
     char interface[16];
 };
 

@@ -117,4 +117,4 @@ static int encode(const struct pd_probe_carrier_request *request, uint8_t *ret_f
 
 /* A trace of 244 bytes has room for 15 switches. */
 const struct pd_probe_carrier pd_probe_carrier_srv6_ioam = {
-    .name = "srv6-ioam", .hops_max = 14, .encode = encode};
+    .name = "srv6-ioam", .hops_max = 14, .routed = true, .encode = encode};

@@ -6,6 +6,8 @@ five-tuple with a seed of its own, and answers when a TTL ends, IPv4 and IPv6 (R
 """
 import json
 import os
+import re
+import subprocess
 
 from commands import inside, port, run_all
 from fabrics import interface
@@ -40,6 +42,7 @@ class Fabric(interface.Fabric):
     def __init__(self, bed):
         super().__init__(bed)
         self.addrs = {}                         # (switch, neighbour) -> addresses of the interface
+        self.sids = {}                          # switch -> its prefix of segments
         self.installed, self.settings = {}, {}  # switch -> {prefix: route}, {setting: value}
 
     @staticmethod
@@ -50,9 +53,11 @@ class Fabric(interface.Fabric):
 
     def read_addrs(self):
         with open(self.bed.topology, encoding="utf-8") as file:
-            for link in json.load(file)["links"]:
-                self.addrs[link["source"], link["target"]] = link.get("source_addrs", [])
-                self.addrs[link["target"], link["source"]] = link.get("target_addrs", [])
+            document = json.load(file)
+        self.sids = {node["id"]: node["sid"] for node in document["nodes"] if "sid" in node}
+        for link in document["links"]:
+            self.addrs[link["source"], link["target"]] = link.get("source_addrs", [])
+            self.addrs[link["target"], link["source"]] = link.get("target_addrs", [])
         for switch in self.bed.network.switches:
             for peer in self.bed.network.switch_peers(switch.id):
                 if not self.addrs[switch.id, peer]:
@@ -72,6 +77,7 @@ class Fabric(interface.Fabric):
                  for n in nodes])
         run_all([inside(h.namespace, ["ip", "-batch", "-"], "\n".join(self.gateway(h)) + "\n")
                  for h in self.bed.hosts.values()])
+        run_all([command for n in nodes if n.id in self.sids for command in self.segments(n)])
         cards = [(n.id, p) for n in nodes for p in n.peers if self.is_host(p)]
         run_all([self.inside(i, ["tc", "qdisc", "add", "dev", port(i, p), "clsact"])
                  for i, p in cards])
@@ -93,6 +99,18 @@ class Fabric(interface.Fabric):
                              f"{port(node.id, peer)}")
         return lines
 
+    def segments(self, node):
+        """what `pathdump probes rules` tells a router so that it takes probes along; there the
+        interface at port P is ethP"""
+        command = [self.bed.program_path("pathdump"), "probes", "rules", "--carrier", "srv6-ioam",
+                   "--topology", self.bed.topology, "--switch", str(node.id)]
+        text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        names = {n: port(node.id, peer) for n, peer in enumerate(node.peers, 1)}
+        text = re.sub(r"\beth(\d+)\b", lambda found: names[int(found[1])], text)
+        text = re.sub(r"^sysctl -w (\S+)=(\S+)$",
+                      lambda f: f"echo {f[2]} > /proc/sys/{f[1].replace('.', '/')}", text, flags=re.M)
+        return [self.inside(node.id, ["sh", "-e"], text)]
+
     def neighbours(self, node):
         """no question is asked on the wire: what packets are there are those of the test"""
         lines = []
@@ -108,8 +126,12 @@ class Fabric(interface.Fabric):
         """hosts know each other's addresses as neighbours of theirs: all of these are the router
         now"""
         others = [h for h in self.bed.hosts.values() if h is not host]
-        return [f"neigh replace {addr} lladdr {mac(host.rack)} dev eth0 nud permanent"
-                for other in others for addr in other.node.addrs]
+        lines = [f"neigh replace {addr} lladdr {mac(host.rack)} dev eth0 nud permanent"
+                 for other in others for addr in other.node.addrs]
+        if host.rack in self.sids:
+            lines += [f"neigh replace fe80::1 lladdr {mac(host.rack)} dev eth0 nud permanent",
+                      *(f"route add {sid} via fe80::1 dev eth0" for sid in self.sids.values())]
+        return lines
 
     # Routes
 
