@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "controller/apps/private.h"
 #include "controller/execute.h"
+#include "controller/links/metric.h"
 #include "controller/meters/meters.h"
 #include "controller/probes/probes.h"
 #include "controller/telemetry/telemetry.h"
@@ -236,6 +237,27 @@ static void telemetry_plan(void *context, uint64_t *number, struct pd_pint_plan 
     pd_telemetry_plan_now(number, plan);
 }
 
+static int links(void *context, const char *metric, float *ret_values, uint32_t len,
+                 struct pd_error *error)
+{
+    struct pd_apps_world *world = context;
+    const uint32_t at = pd_link_metric_find(metric);
+    struct pd_link_window window = {.controller = world->controller,
+                                    .world = &world->world,
+                                    .to_us = pd_clock_wall_us(),
+                                    .newest = true,
+                                    .only = PD_NONE,
+                                    .len = len,
+                                    .complete = true};
+
+    if (at == PD_NONE || !pd_link_metrics[at]->of_now || !pd_link_metrics[at]->read) {
+        return pd_fail(error, -PD_E_NOT_FOUND, "%.32s: no metric of links that is known at once",
+                       metric);
+    }
+    window.from_us = window.to_us;
+    return pd_link_metrics[at]->read(&window, ret_values, error);
+}
+
 /* ---- life ---- */
 
 static const struct pd_app_world_ops ops = {
@@ -247,6 +269,7 @@ static const struct pd_app_world_ops ops = {
     .packet_out = packet_out,
     .edges = edges,
     .telemetry_plan = telemetry_plan,
+    .links = links,
     .request = pd_apps_request,
 };
 

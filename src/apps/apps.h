@@ -99,6 +99,12 @@ struct pd_app_world_ops {
      * is its number. NULL: in this world there is none. */
     void (*telemetry_plan)(void *context, uint64_t *number, struct pd_pint_plan **plan);
 
+    /* A link metric of now (GET /v1/links/metrics) by directed number (topology/links.h), `len` of
+     * them between switches; NAN: not known. 0, or -PD_E_NOT_FOUND in words: there is none of this
+     * name that is known at once. NULL: in this world nobody measures links. */
+    int (*links)(void *context, const char *metric, float *ret_values, uint32_t len,
+                 struct pd_error *error);
+
     /* Whether hosts can put marks of their own on packets. NULL: in this world none does. */
     void (*edges)(void *context, struct pd_app_edges *ret_edges);
 

@@ -11,7 +11,9 @@
     X(congested_link)   \
     X(ddos)             \
     X(drop_causes)      \
+    X(hot_links)        \
     X(incast)           \
+    X(link_latency)     \
     X(load_imbalance)   \
     X(loop)             \
     X(miscabling)       \
