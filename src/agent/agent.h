@@ -43,7 +43,8 @@ struct pd_agent {
     struct pd_agent_samples *samples; /* NULL: no codec has samples */
     struct pd_pipeline *pipeline;
     struct pd_alarms *alarms;
-    struct pd_alarm_sender *sender; /* NULL: there is no controller */
+    struct pd_intake_complaints complaints; /* of switches, to these */
+    struct pd_alarm_sender *sender;         /* NULL: there is no controller */
     struct pd_programs *programs;
     struct pd_credentials *credentials; /* of clients, and for whom the agent asks */
     struct pd_monitor *monitor;         /* of TCP; NULL where there is none: tests */

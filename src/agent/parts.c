@@ -231,6 +231,19 @@ static const struct pd_part logs = {.name = "logs", .open = open_logs, .close = 
 
 /* ---- from the intakes to the store ---- */
 
+/* What switches say by themselves is an alarm of this host. */
+static void tell_complaint(void *context, enum pd_intake_complaint what,
+                           const struct pd_flow_id *flow, uint32_t node, const char *detail)
+{
+    const struct pd_alarm_raise raise = {.reason = what == PD_INTAKE_DROPPED ? PD_ALARM_INT_DROP
+                                                                             : PD_ALARM_INT_QUEUE,
+                                         .flow = flow,
+                                         .detail = detail};
+
+    (void)node;
+    pd_alarms_raise(((struct pd_agent *)context)->alarms, &raise);
+}
+
 static int open_pipeline(void *daemon, const void *options, struct pd_error *error)
 {
     struct pd_agent *agent = daemon;
@@ -250,6 +263,8 @@ static int open_pipeline(void *daemon, const void *options, struct pd_error *err
     (void)options;
     config.intake_config.tap = pd_log_packet_logs_tap(agent->logs);
     config.intake_config.taker = pd_agent_probes_taker();
+    agent->complaints = (struct pd_intake_complaints){agent, tell_complaint};
+    config.intake_config.complaints = &agent->complaints;
     if (agent->digests) {
         config.digests = agent->digests;
         config.intake_config.tap = pd_agent_digests_tap(agent->digests, config.intake_config.tap);

@@ -43,6 +43,15 @@ struct pd_intake_taker {
                  size_t captured);
 };
 
+/* Somebody who wants to hear what switches say of packets by themselves. Called in the owner's
+ * thread; `flow` is NULL where the packet cannot be read, and `detail` a sentence. */
+enum pd_intake_complaint { PD_INTAKE_DROPPED, PD_INTAKE_QUEUED };
+struct pd_intake_complaints {
+    void *context;
+    void (*tell)(void *context, enum pd_intake_complaint what, const struct pd_flow_id *flow,
+                 uint32_t node, const char *detail);
+};
+
 struct pd_intake_config {
     struct pd_trajectory_config trajectory;
     pd_packet_mark_reader *read_mark; /* how marks stand on frames; NULL: as link tags */
@@ -55,8 +64,9 @@ struct pd_intake_config {
      * opened. NULL: never. */
     int (*stored)(void *context, uint64_t key, uint64_t *ret_position);
     void *stored_context;
-    const struct pd_intake_tap *tap;     /* NULL: nobody */
-    const struct pd_intake_taker *taker; /* likewise */
+    const struct pd_intake_tap *tap;               /* NULL: nobody */
+    const struct pd_intake_taker *taker;           /* likewise */
+    const struct pd_intake_complaints *complaints; /* likewise */
     int wake_fd; /* poll returns early when this is readable (eventfd; not read here); -1: none */
 };
 
@@ -76,7 +86,8 @@ enum pd_intake_state { PD_INTAKE_WAITING, PD_INTAKE_RUNNING, PD_INTAKE_FINISHED,
     X(ring_full, "evictions that waited: the switch's ring was full")               \
     X(ring_unheard, "new flows not announced: the switch's ring was half full")     \
     X(probes, "probes for this host: they count for no flow")                       \
-    X(torn_records, "records lost: the switch died while it wrote them")
+    X(torn_records, "records lost: the switch died while it wrote them")            \
+    X(malformed_reports, "reports of switches that are none, or whose lengths lie")
 
 struct pd_intake_status {
     const char *kind; /* "pcap", "live", "ovs" */

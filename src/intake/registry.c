@@ -7,6 +7,7 @@
 #include "intake/live/live.h"
 #include "intake/ovs/ovs.h"
 #include "intake/pcap/pcap.h"
+#include "intake/report/report.h"
 #include "pd_extensions.h"
 
 #define X(symbol) extern const struct pd_intake_ops symbol;
@@ -17,6 +18,7 @@ const struct pd_intake_ops *const pd_intakes[] = {
     &pd_intake_pcap,
     &pd_intake_live,
     &pd_intake_ovs,
+    &pd_intake_report,
 #define X(symbol) &(symbol),
     PD_EXTENSION_INTAKE(X)
 #undef X

@@ -15,7 +15,8 @@ const char *pd_telemetry_kind_name(enum pd_telemetry_kind kind)
     static const char *const names[] = {[PD_TELEMETRY_NONE] = "none",
                                         [PD_TELEMETRY_SR_INT] = "sr-int",
                                         [PD_TELEMETRY_IOAM] = "ioam",
-                                        [PD_TELEMETRY_INT_MD] = "int-md"};
+                                        [PD_TELEMETRY_INT_MD] = "int-md",
+                                        [PD_TELEMETRY_INT_XD] = "int-xd"};
     return names[kind];
 }
 

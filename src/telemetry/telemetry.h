@@ -24,6 +24,7 @@ enum pd_telemetry_kind {
     PD_TELEMETRY_SR_INT,
     PD_TELEMETRY_IOAM,
     PD_TELEMETRY_INT_MD,
+    PD_TELEMETRY_INT_XD, /* of postcards: the order is not known */
 };
 
 /* What an entry says; the rest of its members is 0. */

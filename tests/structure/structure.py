@@ -52,7 +52,7 @@ OFFERED = {
     "probe/plan/plan.h",
     "query/rows/cells.h", "query/rows/out.h", "query/rows/record.h", "query/rows/rows.h",
     "query/rows/text.h",
-    "telemetry/ioam/ioam.h", "telemetry/sr_int/sr_int.h",
+    "telemetry/int_report/int_report.h", "telemetry/ioam/ioam.h", "telemetry/sr_int/sr_int.h",
 }
 LIBC_ONLY = {"base", "packet", "trajectory"}        # they are compiled into other people's programs
 # tools/ovs compiles them into the switch, with what it names of base

@@ -40,6 +40,8 @@
     X(ALARMS_LOST, "ALARMS_LOST", "alarms that had no room while the controller was away")    \
     X(ALARM_BUDGET, "ALARM_BUDGET", "alarms beyond those that a host may bring in a minute")  \
     X(TELEMETRY_PLAN, "TELEMETRY_PLAN", "digests that are not of this host's telemetry plan") \
+    X(INT_DROP, "INT_DROP", "a packet that a switch reports as dropped")                      \
+    X(INT_QUEUE, "INT_QUEUE", "a packet that met a congested queue, as a switch reports")     \
     X(POOR_PERF, "POOR_PERF", "a TCP connection that has to send again")
 
 /* Their texts: PD_ALARM_TIB_FULL is "TIB_FULL". */
