@@ -30,16 +30,26 @@ RATE, HOPS, LOSS = 100, 12, 0.01
 
 
 class Asked:
-    """GET /v1/… of a controller over one connection"""
+    """GET /v1/… of a controller over one connection, another one when that was idle for too long"""
 
     def __init__(self, path):
+        self.path = path
+        self.connect()
+
+    def connect(self):
         self.connection = http.client.HTTPConnection("localhost")
         self.connection.sock = socket.socket(socket.AF_UNIX)
-        self.connection.sock.connect(path)
+        self.connection.sock.connect(self.path)
 
     def get(self, route):
-        self.connection.request("GET", f"/v1/{route}")
-        return json.loads(self.connection.getresponse().read())
+        try:
+            self.connection.request("GET", f"/v1/{route}")
+            answer = self.connection.getresponse()
+        except (OSError, http.client.HTTPException):
+            self.connect()
+            self.connection.request("GET", f"/v1/{route}")
+            answer = self.connection.getresponse()
+        return json.loads(answer.read())
 
     def states(self):
         rows = self.get("links?metrics=probe_state")["links"]
