@@ -232,3 +232,11 @@ int pd_topology_address_tables_init(struct pd_topology_storage *storage,
     }
     return error ? error : fill_shared(storage, topology);
 }
+
+uint32_t pd_topology_tor_alone(const struct pd_topology *topology, const struct pd_addr *addr,
+                               uint8_t ip_version)
+{
+    uint32_t tors[PD_HOMES_MAX];
+
+    return pd_topology_tors_of(topology, addr, ip_version, tors) == 1 ? tors[0] : PD_NONE;
+}

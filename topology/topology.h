@@ -186,6 +186,11 @@ const struct pd_neighbour *pd_topology_link(const struct pd_topology *topology, 
 uint32_t pd_topology_tor_of(const struct pd_topology *topology, const struct pd_addr *addr,
                             uint8_t ip_version);
 
+/* The one switch that the address lies behind; PD_NONE: none, or one of several, which only a path
+ * can tell. */
+uint32_t pd_topology_tor_alone(const struct pd_topology *topology, const struct pd_addr *addr,
+                               uint8_t ip_version);
+
 /* All switches that the address may lie behind, ascending: those of the host when it hangs at
  * several, else those with its prefix. How many; 0: no rack has it. */
 uint32_t pd_topology_tors_of(const struct pd_topology *topology, const struct pd_addr *addr,

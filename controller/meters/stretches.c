@@ -177,8 +177,8 @@ int pd_meters_stretches_find(struct pd_meters_stretches *stretches, const struct
 {
     const struct pd_topology *topology = stretches->topology;
     struct look look = {.all = stretches,
-                        .src = pd_topology_tor_of(topology, &flow->src, flow->ip_version),
-                        .dst = pd_topology_tor_of(topology, &flow->dst, flow->ip_version),
+                        .src = pd_topology_tor_alone(topology, &flow->src, flow->ip_version),
+                        .dst = pd_topology_tor_alone(topology, &flow->dst, flow->ip_version),
                         .at = at,
                         .mark = mark};
     struct pd_codec_packet packet = {.mark = 0};

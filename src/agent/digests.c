@@ -264,8 +264,8 @@ static uint32_t host_of(const struct pd_topology *topology, const struct pd_flow
 
 static struct flow *add(struct pd_digests *digests, const struct pd_flow_id *id, uint64_t mark)
 {
-    const uint32_t src = pd_topology_tor_of(digests->topology, &id->src, id->ip_version);
-    const uint32_t dst = pd_topology_tor_of(digests->topology, &id->dst, id->ip_version);
+    const uint32_t src = pd_topology_tor_alone(digests->topology, &id->src, id->ip_version);
+    const uint32_t dst = pd_topology_tor_alone(digests->topology, &id->dst, id->ip_version);
     struct flow *flow = digests->flows_len < digests->flows_max ? calloc(1, sizeof *flow) : NULL;
 
     if (!flow || pd_pint_flow_new(digests->receiver, src, dst, &flow->state)) {

@@ -174,7 +174,8 @@ static int add_paths(struct look *look)
     return err;
 }
 
-/* The links of hosts, up from sources or down to receivers. */
+/* The links of hosts, up from sources or down to receivers. Of a host that hangs at several
+ * switches a sum does not say which link its packets took. */
 static int add_hosts(struct look *look, const char *list, bool up)
 {
     const struct pd_topology *topology = look->of.call->world->topology;
@@ -189,9 +190,10 @@ static int add_hosts(struct look *look, const char *list, bool up)
         uint32_t id =
             pd_addr_parse(text, &addr, &version) ? 0 : pd_app_host_of(topology, &addr, version);
 
-        if (id && !err) {
-            uint32_t tor =
-                topology->switches[topology->hosts[pd_topology_host(topology, id)].tor].id;
+        const struct pd_host *host = id ? &topology->hosts[pd_topology_host(topology, id)] : NULL;
+
+        if (host && host->tors_len == 1 && !err) {
+            uint32_t tor = topology->switches[host->tor].id;
 
             err = add_path(look, (const uint32_t[]){up ? id : tor, up ? tor : id}, 2, sum);
         }

@@ -67,8 +67,8 @@ static int find_path(const struct comparing *c, const struct pd_meter_result *re
 {
     const struct pd_topology *topology = c->meters.topology;
     const struct pd_flow_id *flow = &result->flow;
-    const uint32_t src = pd_topology_tor_of(topology, &flow->src, flow->ip_version);
-    const uint32_t dst = pd_topology_tor_of(topology, &flow->dst, flow->ip_version);
+    const uint32_t src = pd_topology_tor_alone(topology, &flow->src, flow->ip_version);
+    const uint32_t dst = pd_topology_tor_alone(topology, &flow->dst, flow->ip_version);
 
     return pd_codec_decode(c->meters.codec, src, dst, result->filter, ret_path, NULL);
 }

@@ -53,8 +53,8 @@ static struct pd_cli_pint_flow *flow_new(struct pd_cli_pint_decoder *decoder,
                                          const struct pd_flow_id *id)
 {
     const struct pd_topology *topology = decoder->pint.topology;
-    const uint32_t src = pd_topology_tor_of(topology, &id->src, id->ip_version);
-    const uint32_t dst = pd_topology_tor_of(topology, &id->dst, id->ip_version);
+    const uint32_t src = pd_topology_tor_alone(topology, &id->src, id->ip_version);
+    const uint32_t dst = pd_topology_tor_alone(topology, &id->dst, id->ip_version);
     struct pd_cli_pint_flow *flow = calloc(1, sizeof *flow);
 
     if (!flow || pd_pint_flow_new(decoder->receiver, src, dst, &flow->state)) {

@@ -211,7 +211,7 @@ struct end {
     uint32_t up, down; /* its links, or PD_NONE */
 };
 
-/* Its switch: of several, the one that the way names there. */
+/* Its switch: of several, the one that the way names there; PD_NONE: it does not say. */
 static uint32_t switch_of(const struct pd_topology *topology, uint32_t host, uint32_t named)
 {
     const struct pd_host *entry = &topology->hosts[host];
@@ -221,7 +221,22 @@ static uint32_t switch_of(const struct pd_topology *topology, uint32_t host, uin
             return sw;
         }
     }
-    return entry->tor;
+    return entry->tors_len == 1 ? entry->tor : PD_NONE;
+}
+
+/* Likewise of an address that is in the prefix of one rack, or of several. */
+static uint32_t rack_of(const struct pd_topology *topology, const struct pd_addr *addr,
+                        uint8_t ip_version, uint32_t named)
+{
+    uint32_t tors[PD_HOMES_MAX], sw = pd_topology_switch(topology, named);
+    uint32_t len = pd_topology_tors_of(topology, addr, ip_version, tors);
+
+    for (uint32_t t = 0; t < len; t++) {
+        if (tors[t] == sw) {
+            return sw;
+        }
+    }
+    return len == 1 ? tors[0] : PD_NONE;
 }
 
 static bool find_end(const struct pd_localise_network *network, const struct pd_addr *addr,
@@ -231,11 +246,14 @@ static bool find_end(const struct pd_localise_network *network, const struct pd_
     uint32_t host = pd_localise_host(network, addr, ip_version);
     if (host == PD_NONE) {
         *ret_end = (struct end){
-            .sw = pd_topology_tor_of(topology, addr, ip_version), .up = PD_NONE, .down = PD_NONE};
+            .sw = rack_of(topology, addr, ip_version, named), .up = PD_NONE, .down = PD_NONE};
         return ret_end->sw != PD_NONE;
     }
-    uint32_t sw = switch_of(topology, host, named),
-             down = pd_topology_links_to_host(topology, sw, host, NULL);
+    uint32_t sw = switch_of(topology, host, named);
+    if (sw == PD_NONE) {
+        return false;
+    }
+    uint32_t down = pd_topology_links_to_host(topology, sw, host, NULL);
     *ret_end = (struct end){topology->hosts[host].id, sw, pd_links_reverse(down), down};
     return true;
 }

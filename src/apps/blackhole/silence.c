@@ -263,24 +263,39 @@ static int distances_init(const struct pd_topology *topology, struct distances *
     return d->from && d->to && d->queue ? 0 : -ENOMEM;
 }
 
-/* Whether a shortest path of the flow crosses the link. */
+static bool crosses(const struct distances *d, uint32_t src, uint32_t dst, const uint32_t *far)
+{
+    return src != dst && d->from[src] != PD_NONE && d->to[dst] != PD_NONE &&
+           d->from[src] + 1 + d->to[dst] == far[src];
+}
+
+/* Whether a shortest path of the flow crosses the link: between any of its ends' racks. */
 static bool may_cross(const struct distances *d, const struct pd_flow_id *flow, uint32_t *far)
 {
-    uint32_t src = pd_topology_tor_of(d->topology, &flow->src, flow->ip_version);
-    uint32_t dst = pd_topology_tor_of(d->topology, &flow->dst, flow->ip_version);
+    uint32_t srcs[PD_HOMES_MAX], dsts[PD_HOMES_MAX];
+    uint32_t srcs_len = pd_topology_tors_of(d->topology, &flow->src, flow->ip_version, srcs);
+    uint32_t dsts_len = pd_topology_tors_of(d->topology, &flow->dst, flow->ip_version, dsts);
+    bool found = false;
 
-    if (src == PD_NONE || dst == PD_NONE || src == dst) {
-        return false;
+    for (uint32_t t = 0; t < dsts_len && !found; t++) {
+        pd_localise_distances(d->topology, dsts[t], far, d->queue);
+        for (uint32_t s = 0; s < srcs_len && !found; s++) {
+            found = crosses(d, srcs[s], dsts[t], far);
+        }
     }
-    pd_localise_distances(d->topology, dst, far, d->queue);
-    return d->from[src] != PD_NONE && d->to[dst] != PD_NONE &&
-           d->from[src] + 1 + d->to[dst] == far[src];
+    return found;
 }
 
 static bool goes_to(const struct bh_silence *silence, const struct pd_flow_id *flow, uint32_t rack)
 {
-    return rack == PD_NONE ||
-           pd_topology_tor_of(silence->topology, &flow->dst, flow->ip_version) == rack;
+    uint32_t tors[PD_HOMES_MAX];
+    uint32_t len = pd_topology_tors_of(silence->topology, &flow->dst, flow->ip_version, tors);
+    bool found = rack == PD_NONE;
+
+    for (uint32_t t = 0; t < len && !found; t++) {
+        found = tors[t] == rack;
+    }
+    return found;
 }
 
 /* Flows that were stuck after it fell silent, and the share of them that may have crossed it. A

@@ -85,22 +85,25 @@ static void suffering_flows_alone_are_enough(void **state)
     end(&rig);
 }
 
-/* Host 10 hangs at 1 and 2: the way says over which of them a flow went. */
+/* Host 10 hangs at 1 and 2. */
+static const char two_homes[] =
+    "{\"name\":\"two homes\",\"nodes\":["
+    "{\"id\":1,\"role\":\"tor\",\"prefixes\":[\"10.0.0.0/24\"]},"
+    "{\"id\":2,\"role\":\"tor\",\"prefixes\":[\"10.0.0.0/24\"]},"
+    "{\"id\":3,\"role\":\"tor\",\"prefixes\":[\"10.0.1.0/24\"]},"
+    "{\"id\":10,\"role\":\"host\",\"addrs\":[\"10.0.0.2\"]},"
+    "{\"id\":11,\"role\":\"host\",\"addrs\":[\"10.0.1.2\"]}],"
+    "\"links\":[{\"source\":1,\"target\":3},{\"source\":2,\"target\":3},"
+    "{\"source\":10,\"target\":1},{\"source\":10,\"target\":2},{\"source\":11,\"target\":3}]}";
+
+/* The way says over which of them a flow went. */
 static void a_host_at_two_switches_loses_on_one_of_its_links(void **state)
 {
-    static const char json[] =
-        "{\"name\":\"two homes\",\"nodes\":["
-        "{\"id\":1,\"role\":\"tor\",\"prefixes\":[\"10.0.0.0/24\"]},"
-        "{\"id\":2,\"role\":\"tor\",\"prefixes\":[\"10.0.0.0/24\"]},"
-        "{\"id\":3,\"role\":\"tor\",\"prefixes\":[\"10.0.1.0/24\"]},"
-        "{\"id\":10,\"role\":\"host\",\"addrs\":[\"10.0.0.2\"]},"
-        "{\"id\":11,\"role\":\"host\",\"addrs\":[\"10.0.1.2\"]}],"
-        "\"links\":[{\"source\":1,\"target\":3},{\"source\":2,\"target\":3},"
-        "{\"source\":10,\"target\":1},{\"source\":10,\"target\":2},{\"source\":11,\"target\":3}]}";
     static const uint32_t ways[][2] = {{1, 3}, {2, 3}, {2, 3}};
     struct rig rig;
     (void)state;
-    assert_int_equal(pd_topology_parse(json, sizeof json - 1, "two homes", &rig.topology, NULL), 0);
+    assert_int_equal(
+        pd_topology_parse(two_homes, sizeof two_homes - 1, "two homes", &rig.topology, NULL), 0);
     const struct pd_localiser_config config = {.topology = rig.topology};
     assert_int_equal(pd_localiser_new(pd_localiser_find("evidence"), &config, &rig.localiser), 0);
     for (unsigned i = 0; i < 300; i++) { /* flows by 1, flows by 2, and what went from 2 to 3 */
@@ -121,6 +124,36 @@ static void a_host_at_two_switches_loses_on_one_of_its_links(void **state)
     assert_int_equal(pd_localiser_locate(rig.localiser, &rig.verdict), 0);
     assert_int_equal(rig.verdict.links_len, 1);
     assert_true(names(&rig.verdict, 10, 2));
+    end(&rig);
+}
+
+/* Where the way does not name it, neither of the two links is blamed. */
+static void a_way_that_names_no_switch_blames_no_link_of_the_host(void **state)
+{
+    static const uint32_t nodes[] = {0, 3};
+    struct rig rig;
+    (void)state;
+    assert_int_equal(
+        pd_topology_parse(two_homes, sizeof two_homes - 1, "two homes", &rig.topology, NULL), 0);
+    const struct pd_localiser_config config = {.topology = rig.topology};
+    assert_int_equal(pd_localiser_new(pd_localiser_find("evidence"), &config, &rig.localiser), 0);
+    for (unsigned i = 0; i < 300; i++) {
+        const struct pd_evidence_way way = {
+            .nodes = nodes, .nodes_len = 2, .reached = true, .pkts = 95, .bytes = 95};
+        struct pd_evidence_row row = {.kind = PD_EVIDENCE_FLOW,
+                                      .flow = {.ip_version = 4},
+                                      .pkts = 95,
+                                      .lost = 5,
+                                      .ways = &way,
+                                      .ways_len = 1};
+        row.flow.src = (struct pd_addr){{10, 0, 0, 2}};
+        row.flow.dst = (struct pd_addr){{10, 0, 1, 2}};
+        const struct pd_evidence_period period = {.rows = &row, .rows_len = 1};
+        assert_int_equal(pd_localiser_observe(rig.localiser, &period), 0);
+    }
+    assert_int_equal(pd_localiser_locate(rig.localiser, &rig.verdict), 0);
+    assert_false(names(&rig.verdict, 10, 1) || names(&rig.verdict, 10, 2));
+    assert_false(names(&rig.verdict, 1, 3) || names(&rig.verdict, 2, 3));
     end(&rig);
 }
 
@@ -156,6 +189,7 @@ int main(void)
         cmocka_unit_test(a_lossy_link_is_named_by_flows),
         cmocka_unit_test(suffering_flows_alone_are_enough),
         cmocka_unit_test(a_host_at_two_switches_loses_on_one_of_its_links),
+        cmocka_unit_test(a_way_that_names_no_switch_blames_no_link_of_the_host),
         cmocka_unit_test(noise_is_estimated_and_not_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,6 +39,15 @@ static struct pd_topology *parse(const char *text)
     return t;
 }
 
+static uint32_t tor_alone(const struct pd_topology *t, const char *text)
+{
+    struct pd_addr addr;
+    uint8_t version;
+
+    assert_int_equal(pd_addr_parse(text, &addr, &version), 0);
+    return pd_topology_tor_alone(t, &addr, version);
+}
+
 static uint32_t tors_of(const struct pd_topology *t, const char *text, uint32_t tors[PD_HOMES_MAX])
 {
     struct pd_addr addr;
@@ -149,6 +158,10 @@ static void a_host_may_hang_at_several_switches(void **state)
     assert_int_equal(tors_of(t, "10.0.3.1", tors), 1);
     assert_int_equal(tors[0], 3);
     assert_int_equal(tors_of(t, "10.0.4.1", tors), 0);
+    assert_int_equal(tor_alone(t, "10.0.1.30"), PD_NONE);
+    assert_int_equal(tor_alone(t, "10.0.1.77"), PD_NONE);
+    assert_int_equal(tor_alone(t, "10.0.4.1"), PD_NONE);
+    assert_int_equal(tor_alone(t, "10.0.3.1"), 3);
     pd_topology_free(t);
 }
 
