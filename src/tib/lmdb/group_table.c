@@ -138,7 +138,7 @@ static int grow(struct pd_tally *table)
     return 0;
 }
 
-static void add_one(struct pd_tally *table, uint32_t hash, struct pd_tib_record *record)
+static void add_one(struct pd_tally *table, uint32_t hash, const struct pd_tib_record *record)
 {
     uint32_t mask = table->slots_len - 1, at = hash & mask;
     for (; table->slots[at].index; at = (at + 1) & mask) {
@@ -148,9 +148,12 @@ static void add_one(struct pd_tally *table, uint32_t hash, struct pd_tib_record 
             return;
         }
     }
-    record->bytes = record->bytes < PD_TIB_SUM_MAX ? record->bytes : PD_TIB_SUM_MAX;
-    record->pkts = record->pkts < PD_TIB_SUM_MAX ? record->pkts : PD_TIB_SUM_MAX;
-    table->groups[table->len++] = *record;
+    /* Copied first: a copy by halves of cache lines waits for words of it that were just written.
+     */
+    struct pd_tib_record *group = &table->groups[table->len++];
+    *group = *record;
+    group->bytes = record->bytes < PD_TIB_SUM_MAX ? record->bytes : PD_TIB_SUM_MAX;
+    group->pkts = record->pkts < PD_TIB_SUM_MAX ? record->pkts : PD_TIB_SUM_MAX;
     table->slots[at] = (struct pd_tally_slot){hash, table->len};
 }
 
