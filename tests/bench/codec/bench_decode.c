@@ -6,7 +6,8 @@
  * Both sides get the same flow IDs and tags, a random walk over distinct trajectories: half
  * shortest paths, half detours at the core. A decode is all that a record needs: addresses to
  * racks, then the path. "Without" looks the racks up and rebuilds and proves each time. Rounds take
- * turns; medians of CPU time. */
+ * turns; medians of CPU time. "Beside": from the cache where the topology names `pint` as well, of
+ * which no packet carries anything; `beside_ratio` is the median of each round's two. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,8 @@ struct bench {
     struct pd_topology *topology;
     const struct pd_codec *codec;
     struct pd_codec_set codecs;
+    struct pd_topology with_two; /* the same network, of which a second scheme is used */
+    struct pd_codec_set two;
     struct record *records;
     uint32_t records_len;
     uint32_t *order;   /* BATCH of them */
@@ -132,6 +135,18 @@ static double run_uncached(struct bench *b)
     return BATCH * 1e9 / (double)(cpu_ns() - start_ns);
 }
 
+/* Both codecs of the same topology. */
+static int init_two(struct bench *b, struct pd_error *error)
+{
+    static struct pd_codec_choice choices[2];
+    choices[0] = b->topology->codecs[0];
+    choices[1] = (struct pd_codec_choice){.name = "pint", .options = "", .tpid = PD_TPID_DEFAULT};
+    b->with_two = *b->topology;
+    b->with_two.codecs = choices;
+    b->with_two.codecs_len = 2;
+    return pd_codec_set_init(&b->two, &b->with_two, error);
+}
+
 static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -150,35 +165,41 @@ int main(int argc, char **argv)
     unsigned rounds = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 9;
     struct bench b = {.records_len = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 4096};
     struct pd_error error;
-    struct pd_resolver *resolver;
-    double cached[ROUNDS_MAX], uncached[ROUNDS_MAX];
+    struct pd_resolver *resolver, *beside;
+    double cached[ROUNDS_MAX], uncached[ROUNDS_MAX], besides[ROUNDS_MAX], ratios[ROUNDS_MAX];
     if (pd_topology_fat_tree(k, &b.topology, &error) ||
-        pd_codec_set_init(&b.codecs, b.topology, &error)) {
+        pd_codec_set_init(&b.codecs, b.topology, &error) || init_two(&b, &error)) {
         fprintf(stderr, "%s\n", error.text);
         return 1;
     }
     b.codec = pd_codec_set_find(&b.codecs, NULL);
     if (!rounds || rounds > ROUNDS_MAX || !b.records_len ||
-        pd_resolver_new(&b.codecs, 2 * (size_t)b.records_len, &resolver)) {
+        pd_resolver_new(&b.codecs, 2 * (size_t)b.records_len, &resolver) ||
+        pd_resolver_new(&b.two, 2 * (size_t)b.records_len, &beside)) {
         return 1;
     }
     b.records = need(calloc(b.records_len, sizeof *b.records));
     b.order = need(calloc(BATCH, sizeof *b.order));
     make_records(&b, k);
     run_cached(&b, resolver); /* fills the cache */
+    run_cached(&b, beside);
     for (unsigned i = 0; i < rounds; i++) {
         uncached[i] = run_uncached(&b);
         cached[i] = run_cached(&b, resolver);
+        besides[i] = run_cached(&b, beside);
+        ratios[i] = besides[i] / cached[i];
     }
     double hits = median(cached, rounds), misses = median(uncached, rounds);
     const struct pd_resolver_counters *counters = pd_resolver_counters(resolver);
     printf("{\"bench\":\"decode\",\"topology\":\"fat-tree\",\"k\":%u,\"trajectories\":%u,"
            "\"cached_per_s\":%.0f,\"uncached_per_s\":%.0f,\"ratio\":%.2f,\"hit_share\":%.4f,"
-           "\"rounds\":%u,\"switches\":%llu}\n",
+           "\"beside_per_s\":%.0f,\"beside_ratio\":%.3f,\"rounds\":%u,\"switches\":%llu}\n",
            k, b.records_len, hits, misses, hits / misses,
-           (double)counters->hits / (double)(counters->hits + counters->misses), rounds,
-           (unsigned long long)b.switches);
+           (double)counters->hits / (double)(counters->hits + counters->misses),
+           median(besides, rounds), median(ratios, rounds), rounds, (unsigned long long)b.switches);
     pd_resolver_free(resolver);
+    pd_resolver_free(beside);
+    pd_codec_set_done(&b.two);
     pd_codec_set_done(&b.codecs);
     pd_topology_free(b.topology);
     free(b.records);
