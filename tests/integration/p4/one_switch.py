@@ -2,15 +2,14 @@
 """One switch with a compiled program between captures, and its arrays behind them. As root, by
 `unshare --net`."""
 import contextlib
-import http.client
 import json
 import os
 import signal
-import socket
 import struct
 import subprocess
 import time
 
+from control import UnixConnection
 from programs import PATIENCE_S, pathdump, program
 
 MAGIC = 0xA1B23C4D
@@ -41,16 +40,6 @@ def tables(folder, topology, switch, name, *more):
     pathdump("p4", "tables", "--topology", topology, "--switch", switch, "--program", name,
              "--format", "swx", "--out", folder, *more)
     return folder
-
-
-class Unix(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=PATIENCE_S)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(self.path)
 
 
 class Switch:
@@ -93,7 +82,7 @@ class Switch:
         return self.process.communicate(timeout=PATIENCE_S)
 
     def ask(self, path):
-        with contextlib.closing(Unix(f"{self.at}/control")) as connection:
+        with contextlib.closing(UnixConnection(f"{self.at}/control", PATIENCE_S)) as connection:
             connection.request("GET", f"/v1/{path}")
             return json.loads(connection.getresponse().read())
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """pathdump-switch on interfaces, in a network namespace of this test's own, and its control socket.
 As root, by `unshare --net`."""
-import http.client
 import json
 import os
 import select
@@ -13,20 +12,11 @@ import threading
 import time
 import unittest
 
+from control import UnixConnection
 from programs import PATIENCE_S, program
 from switch import SPEC, write_config, write_tables
 
 PUNT = 0x9001
-
-
-class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=PATIENCE_S)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(self.path)
 
 
 def frame(kind, number=0, size=200):
@@ -85,7 +75,7 @@ class Live(unittest.TestCase):
         return self.process.returncode, out, errors
 
     def ask(self, path, body=None):
-        connection = UnixConnection(f"{self.at}/control")
+        connection = UnixConnection(f"{self.at}/control", PATIENCE_S)
         try:
             connection.request("PUT" if body is not None else "GET", f"/v1/{path}",
                                json.dumps(body) if body is not None else None,

@@ -8,11 +8,10 @@ What the schemes look up is what `pathdump p4 tables` says; where packets go is 
 (routes.py) and comes by the control socket, while frames pass.
 """
 import contextlib
-import http.client
 import json
 import os
-import socket
 import subprocess
+import sys
 
 from commands import inside, port, run_all, wait_for
 from fabrics import interface
@@ -23,17 +22,8 @@ START_S = 30
 ANSWER_S = 20
 FIRST_PREF = 1                  # of our filter
 HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-class Unix(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=ANSWER_S)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(ANSWER_S)
-        self.sock.connect(self.path)
+sys.path.append(os.path.join(HERE, "../../../shared"))
+from control import UnixConnection  # noqa: E402
 
 
 class Fabric(interface.Fabric):
@@ -124,7 +114,7 @@ class Fabric(interface.Fabric):
 
     def ask(self, path, document=None):
         """the answer of /v1/PATH; a document is put there"""
-        with contextlib.closing(Unix(self.socket)) as connection:
+        with contextlib.closing(UnixConnection(self.socket, ANSWER_S)) as connection:
             body = None if document is None else json.dumps(document)
             connection.request("GET" if body is None else "PUT", f"/v1/{path}", body,
                                {"Content-Type": "application/json"})
