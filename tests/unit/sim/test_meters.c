@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "sim/sim.h"
+#include "small.h"
 
 enum { SECONDS = 3 };
 
@@ -53,17 +54,12 @@ static int count(void *context, const struct pd_sim_period *period)
 
 static struct seen run(const char *members)
 {
-    char json[500];
     struct pd_sim_scenario scenario;
     struct pd_error error = {0};
     struct pd_sim_totals totals;
     struct seen seen = {0};
 
-    snprintf(json, sizeof json, "{\"topology\":{\"fat_tree\":4},\"duration_s\":%d,%s}", SECONDS,
-             members);
-    if (pd_sim_scenario_parse(json, strlen(json), "test", false, &scenario, &error)) {
-        fail_msg("%s", error.text);
-    }
+    small_scenario(members, SECONDS, &scenario);
     assert_int_equal(pd_sim_run(&scenario, 7, count, &seen, &totals, &error), 0);
     pd_sim_scenario_done(&scenario);
     return seen;
