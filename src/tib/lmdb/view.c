@@ -43,12 +43,12 @@ static void view_put(struct pd_lmdb_view *view)
 static int reserve(struct pd_lmdb_view *view, size_t first_room)
 {
     const size_t need = view->room ? view->len + 1 : first_room;
-    size_t chunks = view->room, ranges = view->room, blooms = view->room;
-    if (PD_GROW(view->chunks, chunks, need) || PD_GROW(view->ranges, ranges, need) ||
-        PD_GROW(view->blooms, blooms, need)) {
+    size_t rooms[3] = {view->room, view->room, view->room};
+    if (PD_GROW(view->chunks, rooms[0], need) || PD_GROW(view->ranges, rooms[1], need) ||
+        PD_GROW(view->blooms, rooms[2], need)) {
         return -ENOMEM;
     }
-    view->room = chunks;
+    view->room = rooms[0];
     return 0;
 }
 
