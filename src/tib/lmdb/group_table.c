@@ -103,12 +103,14 @@ static void place(struct pd_tally_slot *slots, uint32_t mask, struct pd_tally_sl
     slots[at] = slot;
 }
 
-/* Twice the slots; four times while they are few, since each step moves all. */
+/* Twice the slots; four times while they are few, and eight times at first, since each step moves
+ * all that is there. */
 static int grow(struct pd_tally *table)
 {
-    uint32_t len = !table->slots_len             ? FIRST_SLOTS
-                   : table->slots_len < 1u << 18 ? 4 * table->slots_len
-                                                 : 2 * table->slots_len;
+    uint32_t len = !table->slots_len                 ? FIRST_SLOTS
+                   : table->slots_len == FIRST_SLOTS ? 8 * table->slots_len
+                   : table->slots_len < 1u << 18     ? 4 * table->slots_len
+                                                     : 2 * table->slots_len;
     uint64_t bytes = (uint64_t)len * sizeof *table->slots;
     if (len <= table->slots_len || bytes > table->budget->left_bytes) {
         return -PD_E_TOO_LARGE;
