@@ -43,8 +43,8 @@ const bit<32> METER_OTHER = 4;
     CRC_BYTE(word, 40, table) CRC_BYTE(word, 32, table) \
     CRC_LOW_WORD(word, table)
 
-// The bucket of the flow in one row, and what the packet does to it.
-#define METER_ROW(row, table) \
+// The place of the flow in a row, by its polynomial.
+#define FLOW_PLACE(table, place) \
     m.crc = 0xffffffff; \
     if (m.family == FAMILY_IPV4) { \
         CRC_LOW_WORD(m.src_lo, table) \
@@ -62,6 +62,11 @@ const bit<32> METER_OTHER = 4;
     CRC_BYTE(flow, 0, table) \
     m.crc = m.crc ^ 0xffffffff; \
     m.crc = m.crc & 0x3ff; \
+    place = m.crc;
+
+// The bucket of the flow in one row, and what the packet does to it.
+#define METER_ROW(row, place) \
+    m.crc = place; \
     m.crc = m.crc | row; \
     m.crc = m.crc | m.meter_base; \
     REGISTER_READ(bucket_epoch, m.wide, m.crc) \
@@ -103,10 +108,16 @@ const bit<32> METER_OTHER = 4;
         } \
     }
 
+#include "meters/hashpipe.p4"
+
 control Meters(inout headers_t h, inout metadata_t m) {
     bit<64> flow = 0;
     bit<32> counter = 0;
     bit<8> other = 0;
+    bit<8> counts = 0; // in a bucket or in a slot
+    bit<32> place0 = 0;
+    bit<32> place1 = 0;
+    bit<32> place2 = 0;
     SetDscp() dscp_setter;
     REGISTER(clock, 8)
     REGISTER(meter_crc, 1024) // of byte b in row r at 256 r + b
@@ -121,6 +132,7 @@ control Meters(inout headers_t h, inout metadata_t m) {
     REGISTER(bucket_filter, 16384)
     REGISTER(bucket_count, 16384)
     REGISTER(bucket_dirty, 16384)
+    PIPE_ARRAYS
 
     @name(".counted") action counted() {
         m.meter_rule = 1;
@@ -166,6 +178,7 @@ control Meters(inout headers_t h, inout metadata_t m) {
         const default_action = not_last;
         size = 1024;
     }
+    PIPE_TABLE
 
     apply {
         m.meter_role = METER_NONE;
@@ -221,6 +234,17 @@ control Meters(inout headers_t h, inout metadata_t m) {
                 }
                 m.meter_base = 0x2000;
             }
+            counts = m.meter_rule;
+            if (m.meter_role == METER_DOWN) {
+                if (m.protocol != PROTOCOL_UNKNOWN) {
+                    counts = 1;
+                }
+            }
+            if (counts == 1) {
+                FLOW_PLACE(0, place0)
+                FLOW_PLACE(0x100, place1)
+                FLOW_PLACE(0x200, place2)
+            }
             if (m.meter_rule == 1) {
                 counter = METER_COUNTED;
                 m.wide = m.epoch & 1;
@@ -234,9 +258,9 @@ control Meters(inout headers_t h, inout metadata_t m) {
                     counter = METER_LATE;
                 } else {
                     REGISTER_WRITE(meter_epochs, m.sum, m.epoch)
-                    METER_ROW(0, 0)
-                    METER_ROW(0x400, 0x100)
-                    METER_ROW(0x800, 0x200)
+                    METER_ROW(0, place0)
+                    METER_ROW(0x400, place1)
+                    METER_ROW(0x800, place2)
                 }
             }
             if (m.meter_role != METER_NONE) {
@@ -246,6 +270,13 @@ control Meters(inout headers_t h, inout metadata_t m) {
                 REGISTER_READ(meter_counters, m.wide, counter)
                 m.wide = m.wide + 1;
                 REGISTER_WRITE(meter_counters, counter, m.wide)
+            }
+            if (m.meter_role == METER_DOWN) {
+                if (counts == 1) {
+                    if (m.meter_rule == 0) {
+                        PIPE
+                    }
+                }
             }
         }
     }
