@@ -143,14 +143,15 @@ static int add_way(struct look *look, const uint32_t *nodes, uint32_t len, uint6
 
 static int add_path(struct look *look, const uint32_t *nodes, uint32_t len, const json_t *sum)
 {
-    uint64_t pkts, bytes;
+    uint64_t pkts, bytes, began = 0;
 
     if (!pd_query_row_number(sum, 0, &pkts) || !pd_query_row_number(sum, 1, &bytes)) {
         look->wrong++;
         return 0;
     }
-    look->rows[look->rows_len++] =
-        (struct pd_evidence_row){.kind = PD_EVIDENCE_PATH, .pkts = pkts, .ways_len = 1};
+    (void)pd_query_row_number(sum, 2, &began); /* not every agent says */
+    look->rows[look->rows_len++] = (struct pd_evidence_row){
+        .kind = PD_EVIDENCE_PATH, .pkts = pkts, .ways_len = 1, .began = began};
     return add_way(look, nodes, len, pkts, bytes);
 }
 

@@ -66,6 +66,8 @@ struct pd_evidence_row {
     const struct pd_evidence_way *ways;
     size_t ways_len;
     uint32_t srtt_us; /* mean round trip of the flow; 0: not known */
+    /* Flows that began on the row's only way in this span; 0: none, or nobody counted them. */
+    uint64_t began;
     /* Simulated evidence: the link that dropped most of the row's packets; 0: none. */
     uint32_t truth_from, truth_to;
 };

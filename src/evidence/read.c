@@ -226,6 +226,14 @@ static int read_path_row(struct reading *r, const json_t *line, struct pd_eviden
     return err;
 }
 
+static int read_began(const struct reading *r, const json_t *line, struct pd_evidence_row *row)
+{
+    int err = read_count_or_null(r, line, "began", &row->began);
+
+    row->began = row->began == PD_EVIDENCE_UNKNOWN ? 0 : row->began;
+    return err;
+}
+
 /* A new time ends the period. */
 static int read_time(struct reading *r, const json_t *line)
 {
@@ -261,6 +269,7 @@ static int take_object(struct reading *r, const json_t *line)
     }
     err = json_object_get(line, "flow_id") ? read_flow_row(r, line, &row)
                                            : read_path_row(r, line, &row);
+    err = err ? err : read_began(r, line, &row);
     if (!err) {
         part->rows[part->rows_len++] = row;
         err = part->rows_len == PD_EVIDENCE_PART ? hand_over(r) : 0;

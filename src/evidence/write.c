@@ -78,6 +78,9 @@ int pd_evidence_write(FILE *out, const struct pd_evidence_period *period)
         } else {
             write_flow(out, row);
         }
+        if (row->began) {
+            write_count(out, "began", row->began);
+        }
         if (period->to_us) {
             fprintf(out, ",\"t_s\":%" PRIu64 ".%06" PRIu64, period->to_us / 1000000,
                     period->to_us % 1000000);

@@ -133,13 +133,14 @@ struct sum {
     uint8_t ip_version;
     struct pd_addr addr;
     const struct pd_path *path; /* of the table of paths */
-    uint64_t pkts, bytes;
+    uint64_t pkts, bytes, began;
 };
 
 struct row {
     struct pd_flow_id flow;
     const struct pd_path *path;
     uint64_t pkts, bytes;
+    bool began;
 };
 
 struct work {
@@ -216,6 +217,7 @@ static int add_sum(struct work *work, const struct sum *key)
     struct sum *sum = &work->sums[work->slots[slot] - 1];
     sum->pkts += key->pkts;
     sum->bytes += key->bytes;
+    sum->began += key->began;
     return 0;
 }
 
@@ -304,6 +306,7 @@ static int add_sums(struct work *work, const struct row *row)
 
         key.pkts = row->pkts;
         key.bytes = row->bytes;
+        key.began = row->began;
         err = add_sum(work, &key);
     }
     return err;
@@ -328,6 +331,7 @@ static int take_record(struct work *work, const struct pd_tib_record *record)
     }
     row.pkts = within(args, record, all);
     row.bytes = within(args, record, record->bytes);
+    row.began = record->stime_us >= args->from_us && record->stime_us < args->to_us;
     int err = count_flow(work, &row);
     if (err || hash >= args->below || (!row.pkts && !is_named)) {
         return err;
@@ -399,7 +403,8 @@ static int write_sum(json_t *answer, const struct sum *sum)
                                          : pd_addr_format(&sum->addr, sum->ip_version, text);
 
     return json_object_set_new(json_object_get(answer, members[sum->kind]), key,
-                               json_pack("[I, I]", (json_int_t)sum->pkts, (json_int_t)sum->bytes));
+                               json_pack("[I, I, I]", (json_int_t)sum->pkts, (json_int_t)sum->bytes,
+                                         (json_int_t)sum->began));
 }
 
 static int write_row(json_t *answer, const struct row *row)

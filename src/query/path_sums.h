@@ -13,12 +13,14 @@
  * their senders alone; what all others sent matters as a sum for each path only. So the question
  * names the flows that suffered, by hashes, and gets for all others sums, and for these rows:
  *
- *   {"paths":{"1,9,17,11,3":[PKTS,BYTES],…}, "sources":{"10.1.1.2":[PKTS,BYTES],…},
- *    "receivers":{"10.2.1.2":[PKTS,BYTES],…},
+ *   {"paths":{"1,9,17,11,3":[PKTS,BYTES,BEGAN],…}, "sources":{"10.1.1.2":[PKTS,BYTES,BEGAN],…},
+ *    "receivers":{"10.2.1.2":[PKTS,BYTES,BEGAN],…},
  *    "flows":[["10.1.1.2","10.2.1.2",SRC_PORT,DST_PORT,PROTOCOL,"1,9,17,11,3",PKTS,BYTES],…],
  *    "flows_seen":N, "left_out":N, "complete":true}
  *
- * "sources" and "receivers" have the links of hosts, which paths have not. A hash that two flows
+ * BEGAN are records that begin within the span, a flow each but for slices of long ones; an agent
+ * from before that was counted does not say. "sources" and "receivers" have the links of hosts,
+ * which paths have not. A hash that two flows
  * share makes a row of the other one, too: as true as its part of a sum. "flows_seen" is of all
  * flows that carried data in the span: those in sums and those with rows, whatever sample was asked
  * for. A host counts a flow once, on however many paths its packets came; since a flow has one

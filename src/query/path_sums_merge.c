@@ -35,8 +35,9 @@ static bool is_sum(const json_t *sum)
 {
     uint64_t number;
 
-    return json_array_size(sum) == 2 && pd_query_row_number(sum, 0, &number) &&
-           pd_query_row_number(sum, 1, &number);
+    return (json_array_size(sum) == 2 ||
+            (json_array_size(sum) == 3 && pd_query_row_number(sum, 2, &number))) &&
+           pd_query_row_number(sum, 0, &number) && pd_query_row_number(sum, 1, &number);
 }
 
 static int check_sums(const json_t *answer, const char *name, struct pd_error *error)
@@ -108,6 +109,23 @@ static void add_number(json_t *to, const json_t *from)
     json_integer_set(to, (json_int_t)(sum < PD_TIB_SUM_MAX ? sum : PD_TIB_SUM_MAX));
 }
 
+/* An agent from before flows that begin were counted has no third number: so much less is known. */
+static int merge_sum(json_t *there, json_t *sum)
+{
+    json_t *began = json_array_get(sum, 2);
+
+    add_number(json_array_get(there, 0), json_array_get(sum, 0));
+    add_number(json_array_get(there, 1), json_array_get(sum, 1));
+    if (!began) {
+        return 0;
+    }
+    if (json_array_size(there) < 3) {
+        return json_array_append(there, began);
+    }
+    add_number(json_array_get(there, 2), began);
+    return 0;
+}
+
 static int merge_sums(json_t *all, json_t *one, uint64_t *left_out)
 {
     const char *key;
@@ -119,8 +137,7 @@ static int merge_sums(json_t *all, json_t *one, uint64_t *left_out)
         json_t *there = json_object_get(all, key);
 
         if (there) {
-            add_number(json_array_get(there, 0), json_array_get(sum, 0));
-            add_number(json_array_get(there, 1), json_array_get(sum, 1));
+            failed |= merge_sum(there, sum);
         } else if (json_object_size(all) < KEYS_MAX) {
             failed |= json_object_set(all, key, sum);
         } else {

@@ -84,6 +84,12 @@ static int reserve(struct run *run, size_t more)
     return 0;
 }
 
+/* Whether the first of it arrives, on its only path; before its slice is emptied. */
+static bool begins(const struct pd_sim_flow *flow)
+{
+    return flow->routes_len == 1 && flow->routes[0].pkts && !flow->routes[0].seen;
+}
+
 /* The paths of a flow with what arrived on each; its slice is empty afterwards. */
 static size_t take_ways(struct run *run, uint32_t place, struct pd_evidence_way *ways)
 {
@@ -220,6 +226,7 @@ static int end_period(struct run *run, double from_s, pd_sim_visit *visit, void 
     for (uint32_t i = 0; i < flows->order_len; i++) {
         struct pd_sim_flow *flow = &flows->table[flows->order[i]];
         struct pd_evidence_way *ways = &run->ways[ways_len];
+        bool began = begins(flow);
         size_t n = take_ways(run, flows->order[i], ways);
         if (!n && !flow->retransmissions) {
             continue;
@@ -228,7 +235,8 @@ static int end_period(struct run *run, double from_s, pd_sim_visit *visit, void 
         look_at_sender(run, flow, &run->senders[len]);
         run->senders[len].alarm = raises_alarm(run, flow, period.to_us);
         totals->alarms += run->senders[len].alarm;
-        run->rows[len++] = make_row(flow, ways, n);
+        run->rows[len] = make_row(flow, ways, n);
+        run->rows[len++].began = began;
         ways_len += n;
         flow->retransmissions = 0;
     }

@@ -204,6 +204,40 @@ static void those_apart_are_found_in_any_order(void **state)
     json_decref(answers[1]);
 }
 
+static uint64_t began_of(struct store *store, const char *args, const char *list)
+{
+    json_t *answer = ask(store, args);
+    const char *key;
+    json_t *sum;
+    uint64_t began = 0;
+
+    json_object_foreach(json_object_get(answer, list), key, sum)
+    {
+        began += (uint64_t)json_integer_value(json_array_get(sum, 2));
+    }
+    json_decref(answer);
+    return began;
+}
+
+/* In the span that it begins in, the first moment of which counts and the last does not. */
+static void what_begins_counts_once(void **state)
+{
+    struct store store;
+    uint64_t all = 0;
+    (void)state;
+    fill(&store);
+    for (size_t i = 0; i < RECORDS; i++) {
+        all += store.records[i].path->len > 0;
+    }
+    assert_int_equal(began_of(&store, "{}", "paths"), all);
+    assert_int_equal(began_of(&store, "{}", "sources"), all);
+    assert_int_equal(began_of(&store, "{}", "receivers"), all);
+    /* They all begin after a second. */
+    assert_int_equal(began_of(&store, "{\"to_us\":1000000}", "paths"), 0);
+    assert_int_equal(began_of(&store, "{\"from_us\":1000000}", "paths"), all);
+    assert_int_equal(began_of(&store, "{\"from_us\":1000001}", "paths"), 0);
+}
+
 static uint64_t seen_of(struct store *store, const char *args)
 {
     json_t *answer = ask(store, args);
@@ -299,6 +333,9 @@ static void hostile_answers_are_refused(void **state)
     (void)state;
     assert_true(is_answer(sums, SUMS("", "")));
     assert_true(is_answer(sums, SUMS("\"1,9\":[1,2]", "")));
+    assert_true(is_answer(sums, SUMS("\"1,9\":[1,2,3]", "")));
+    assert_false(is_answer(sums, SUMS("\"1,9\":[1,2,-3]", "")));
+    assert_false(is_answer(sums, SUMS("\"1,9\":[1,2,3,4]", "")));
     assert_false(is_answer(sums, SUMS("\"1,x\":[1,2]", "")));
     assert_false(is_answer(sums, SUMS("\"1,9\":[1,-2]", "")));
     assert_false(is_answer(sums, SUMS("\"1,9\":[1]", "")));
@@ -323,6 +360,7 @@ int main(void)
         cmocka_unit_test(parts_merge_into_all),
         cmocka_unit_test(packets_count_once),
         cmocka_unit_test(those_apart_are_found_in_any_order),
+        cmocka_unit_test(what_begins_counts_once),
         cmocka_unit_test(flows_count_once),
         cmocka_unit_test(wrong_parameters_are_named),
         cmocka_unit_test(hostile_answers_are_refused),
