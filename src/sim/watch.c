@@ -226,6 +226,8 @@ int pd_sim_watch(const struct pd_sim_watch *watch, struct pd_sim_watch_end *ret_
 
     pd_sim_app_world_init(&run.world, watch->scenario);
     run.world.evidence = watch->evidence;
+    /* Who is started by an alarm and compares with before asks for it then, as a fleet has it. */
+    run.world.history.wanted = watch->app && watch->app->triggers && watch->app->keep_s > 0;
     err = watch->app ? open_app(&run) : 0;
     if (!err) {
         err = pd_sim_run(watch->scenario, watch->seed, visit, &run, &run.end.totals, error);

@@ -17,7 +17,8 @@
  *           Programs: -PD_E_UNSUPPORTED
  * alarms    POOR_PERF, from the host of the sender, as in GET /v1/alarms
  * observe   the evidence of the last period as they are, without records being stored; earlier
- *           periods from the first time on that somebody asks for them
+ *           periods from the first time on that somebody asks for them, or from the begin for
+ *           who sets history.wanted
  * packet_out: none. One thread. */
 
 struct pd_sim_app_world {

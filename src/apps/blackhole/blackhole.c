@@ -89,6 +89,7 @@ static int look_for_silence(struct bh_case *c, struct bh_silence *silence, bool 
         json_is_true(json_object_get(c->call->args, "spray"))) {
         return 0;
     }
+    silence->slack_us = c->slack_us;
     int err = pd_blackhole_silence_look(silence, c->call, c->back_us, c->report, error);
     if (!err) {
         err = pd_blackhole_silence_conclude(silence, c->report, ret_found);
