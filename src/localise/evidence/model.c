@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "topology/links.h"
+
 #include "localise/gaps.h"
 
 #define LOST_MIN 0.05 /* a group with less left goes: one loss after four half-lives */
@@ -43,6 +45,23 @@ void pd_evidence_model_free(struct pd_evidence_model *model)
     free(model);
 }
 
+/* Each (switch, card) once, however many ports it has. */
+static uint32_t count_cards(const struct pd_topology *topology)
+{
+    uint32_t len = 0;
+    for (uint32_t l = 0; l < pd_links_directed(topology); l++) {
+        bool is_host = pd_links_of(topology, l)->is_host && (l & 1);
+        bool again = is_host || !pd_links_card(topology, l);
+        const struct pd_switch *sw = again ? NULL : &topology->switches[pd_links_from(topology, l)];
+        for (uint32_t n = 0; sw && n < sw->neighbours_len && !again; n++) {
+            uint32_t other = sw->neighbours[n].link;
+            again |= other < l && pd_links_card(topology, other) == pd_links_card(topology, l);
+        }
+        len += !again;
+    }
+    return len;
+}
+
 int pd_evidence_model_new(struct pd_localise_network *network, struct pd_evidence_model **ret_model)
 {
     struct pd_evidence_model *model = calloc(1, sizeof *model);
@@ -52,6 +71,7 @@ int pd_evidence_model_new(struct pd_localise_network *network, struct pd_evidenc
     }
     model->network = network;
     model->burst = model->dispersion = 1;
+    model->cards_len = count_cards(network->topology);
     double **const arrays[] = {&model->passed,   &model->crossed,      &model->hurt,
                                &model->share,    &model->theta,        &model->odds,
                                &model->masked,   &model->now_sent,     &model->now_lost,

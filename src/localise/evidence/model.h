@@ -53,6 +53,11 @@
 enum { PD_EVIDENCE_SIZES = 24, PD_EVIDENCE_LENGTHS = 8 };
 enum { PD_EVIDENCE_CELLS = 1 + PD_EVIDENCE_SIZES * PD_EVIDENCE_LENGTHS };
 
+/* What a link is a part of, above 0. */
+#define PD_EVIDENCE_PART(sw, card)  ((uint64_t)(card) << 32 | ((sw) + UINT64_C(1)))
+#define PD_EVIDENCE_PART_SW(part)   ((uint32_t)((part)-1))
+#define PD_EVIDENCE_PART_CARD(part) ((uint32_t)((part) >> 32))
+
 struct pd_evidence_cell {
     double clean, hurt; /* rows without losses, with some */
     double hazard;      /* noise: such a row suffers by it with probability 1 − e^(−hazard) */
@@ -85,10 +90,11 @@ struct pd_evidence_model {
     /* The solution: by link θ, and whether it is named. */
     double *theta;
     bool *is_faulty;
-    uint32_t *part_of; /* by link: number + 1 of a switch that is named, which sends into it */
-    double *odds;      /* by link: log posterior odds that it is faulty, given the others */
-    double *masked;    /* by link: losses of rows that cross it which are due to links named */
-    double *burst_of;  /* by link that is named: losses for each that its rate lets expect */
+    uint64_t *part_of;  /* by link: PD_EVIDENCE_PART of a switch or line card that is named */
+    uint32_t cards_len; /* line cards that the topology tells of */
+    double *odds;       /* by link: log posterior odds that it is faulty, given the others */
+    double *masked;     /* by link: losses of rows that cross it which are due to links named */
+    double *burst_of;   /* by link that is named: losses for each that its rate lets expect */
     /* By link that is named: ID of the host on whose word it rests, 0: on several; and whether what
      * the others say makes it more probable that the host is wrong. */
     uint32_t *word_of;
@@ -97,7 +103,8 @@ struct pd_evidence_model {
     double burst;      /* b */
     double dispersion; /* over periods, of all links in the mean */
     double linear;     /* events of noise for each w·packet, where flows without losses are sums */
-    double confidence;
+    double confidence; /* that what is named is right */
+    double sure;       /* with all reserve, and that no other drops as much */
     uint32_t named_len;
     const bool *held; /* by link: named by a verdict that was certain and still stands; or NULL */
 };

@@ -73,6 +73,7 @@ void pd_evidence_search_done(struct pd_evidence_search *s)
     free(s->shared);
     free(s->stale);
     free(s->doubt);
+    free(s->odds_against);
 }
 
 int pd_evidence_search_init(struct pd_evidence_model *model, struct pd_evidence_search *s)
@@ -90,9 +91,11 @@ int pd_evidence_search_init(struct pd_evidence_model *model, struct pd_evidence_
         .shared = calloc(len, sizeof *s->shared),
         .stale = calloc(len, sizeof *s->stale),
         .doubt = calloc(len, sizeof *s->doubt),
+        .odds_against = calloc(len, sizeof *s->odds_against),
     };
     if (!s->candidates || !s->gain || !s->fit || !s->lift || !s->sharp || !s->spread ||
-        !s->shared || !s->stale || !s->doubt || side_init(&model->lossy, links, &s->lossy)) {
+        !s->shared || !s->stale || !s->doubt || !s->odds_against ||
+        side_init(&model->lossy, links, &s->lossy)) {
         return -ENOMEM;
     }
     return side_init(&model->blind, links, &s->blind);
@@ -500,6 +503,7 @@ static bool reconsider(struct pd_evidence_search *s, uint32_t link)
     set_faulty(s, link, false, s->model->noise);
     uint32_t best = find_instead(s, link, &others);
     s->doubt[link] = others + exp(-sure_gain(s, link));
+    s->odds_against[link] = others + exp(-s->gain[link]);
     s->model->odds[link] = s->gain[link];
     if (best == link && s->gain[link] > 0) {
         set_faulty(s, link, true, theta);

@@ -40,7 +40,9 @@ struct pd_evidence_search {
         *shared; /* by link: losses of rows shared with the one at hand; above 0: is in `stale` */
     uint32_t *stale; /* links to look at again */
     uint32_t stale_len;
-    double *doubt; /* by link: Σ of the weights of others in its place */
+    /* By link that is named: Σ of the weights of what is as well in its place: by what is most
+     * probable, and with all reserve, for certainty. */
+    double *odds_against, *doubt;
 };
 
 /* 0 or -ENOMEM; to be done with in either case. */

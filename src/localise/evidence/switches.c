@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The localiser `evidence`: links of one switch that are named, or the switch itself? */
+/* The localiser `evidence`: links of one switch that are named, or a line card, or all of it? */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,8 +11,11 @@
 /* A switch that drops a share of all that it forwards is one fault with one rate, and what it sends
  * into each of its links loses that share. So where two or more links of a switch are named, that
  * hypothesis is held against theirs: it has to explain all rows, those too of the links that are
- * not named, but costs one prior and one rate instead of several. That a switch is faulty is, of
- * all switches together, as probable beforehand as that a link is, of all links. */
+ * not named, but costs one prior and one rate instead of several. A line card is one fault, too:
+ * what is sent and what comes in by its ports; where a switch is named, a card of it that explains
+ * as much keeps it in doubt. That a switch is faulty is, of all switches together, as probable
+ * beforehand as that a link is, of all links; and so is a line card, of all that the topology tells
+ * of. */
 
 enum { NARROWINGS = 48 };
 #define GOLDEN 0.6180339887498949
@@ -20,23 +23,39 @@ enum { NARROWINGS = 48 };
 struct trial {
     struct pd_evidence_search *s;
     uint32_t sw;       /* number */
+    uint32_t card;     /* 0: all of the switch */
     double *saved;     /* by link: θ before */
     double theta;      /* of the switch */
     double gain;       /* log odds that it is faulty, with nothing named of it */
     double links_gain; /* the same of the links that are named */
     double sure;       /* `gain`, for certainty */
+    double doubt;      /* odds of a card in the place of the switch */
 };
 
-static bool is_of(const struct pd_evidence_model *model, uint32_t link, uint32_t sw)
+/* The line card of the switch that the link's port is on; 0: none is told. */
+static uint32_t card_at(const struct pd_evidence_model *model, uint32_t link, uint32_t sw)
 {
-    uint32_t id = model->network->topology->switches[sw].id;
-    const struct pd_localise_ends *ends = &model->network->ends[link];
-    return ends->from == id || ends->to == id;
+    const struct pd_topology *topology = model->network->topology;
+    bool leaves = model->network->ends[link].from == topology->switches[sw].id;
+    return pd_links_card(topology, leaves ? link : pd_links_reverse(link));
 }
 
-static bool leaves(const struct pd_evidence_model *model, uint32_t link, uint32_t sw)
+static bool is_of(const struct trial *trial, uint32_t link)
 {
-    return model->network->ends[link].from == model->network->topology->switches[sw].id;
+    const struct pd_evidence_model *model = trial->s->model;
+    uint32_t id = model->network->topology->switches[trial->sw].id;
+    const struct pd_localise_ends *ends = &model->network->ends[link];
+    return (ends->from == id || ends->to == id) &&
+           (!trial->card || card_at(model, link, trial->sw) == trial->card);
+}
+
+/* Whether it loses packets at the rate of the switch, or card. */
+static bool loses(const struct trial *trial, uint32_t link)
+{
+    const struct pd_evidence_model *model = trial->s->model;
+    return trial->card ? is_of(trial, link)
+                       : model->network->ends[link].from ==
+                             model->network->topology->switches[trial->sw].id;
 }
 
 /* Named, and not as a part of another switch. */
@@ -45,11 +64,12 @@ static bool is_single(const struct pd_evidence_model *model, uint32_t link)
     return model->is_faulty[link] && !model->part_of[link];
 }
 
-static uint32_t count_named(const struct pd_evidence_model *model, uint32_t sw)
+static uint32_t count_named(const struct trial *trial)
 {
+    const struct pd_evidence_model *model = trial->s->model;
     uint32_t count = 0;
     for (uint32_t l = 0; l < model->network->links_len; l++) {
-        count += is_single(model, l) && is_of(model, l, sw);
+        count += is_single(model, l) && is_of(trial, l);
     }
     return count;
 }
@@ -74,7 +94,7 @@ static double value_with(const struct trial *trial, double theta)
     const struct pd_evidence_model *model = trial->s->model;
     double value = 0;
     for (uint32_t l = 0; l < model->network->links_len; l++) {
-        value += leaves(model, l, trial->sw) ? pd_evidence_value_of(trial->s, l, theta) : 0;
+        value += loses(trial, l) ? pd_evidence_value_of(trial->s, l, theta) : 0;
     }
     return value;
 }
@@ -110,7 +130,7 @@ static void take_away(struct trial *trial)
     struct pd_evidence_model *model = s->model;
     for (uint32_t l = 0; l < model->network->links_len; l++) {
         trial->saved[l] = model->theta[l];
-        if (is_single(model, l) && is_of(model, l, trial->sw)) {
+        if (is_single(model, l) && is_of(trial, l)) {
             pd_evidence_set_theta(s, l, model->noise);
         }
     }
@@ -123,7 +143,7 @@ static void put_back(struct trial *trial, double spread)
     struct pd_evidence_model *model = s->model;
     trial->links_gain = 0;
     for (uint32_t l = 0; l < model->network->links_len; l++) {
-        if (is_single(model, l) && is_of(model, l, trial->sw)) {
+        if (is_single(model, l) && is_of(trial, l)) {
             double lift = pd_evidence_value_of(s, l, trial->saved[l]) -
                           pd_evidence_value_of(s, l, model->noise);
             trial->links_gain +=
@@ -138,7 +158,7 @@ static double widest_spread(const struct trial *trial)
     const struct pd_evidence_model *model = trial->s->model;
     double spread = 1;
     for (uint32_t l = 0; l < model->network->links_len; l++) {
-        if (is_single(model, l) && is_of(model, l, trial->sw)) {
+        if (is_single(model, l) && is_of(trial, l)) {
             spread = fmax(spread, trial->s->spread[l]);
         }
     }
@@ -153,12 +173,13 @@ static void weigh_both(struct trial *trial)
     trial->theta = best_rate(trial);
     double lift = value_with(trial, trial->theta) - value_with(trial, model->noise);
     for (uint32_t l = 0; l < model->network->links_len; l++) {
-        if (leaves(model, l, trial->sw)) {
+        if (loses(trial, l)) {
             events += events_on(model, l);
             periods = fmax(periods, model->periods[l]);
         }
     }
-    double rest = width_of(model, events) - log(model->network->topology->switches_len + 1.0);
+    uint32_t of = trial->card ? model->cards_len : model->network->topology->switches_len;
+    double rest = width_of(model, events) - log(of + 1.0);
     trial->gain = lift / spread + rest;
     trial->sure =
         model->has_clock ? pd_evidence_student(lift / spread, periods) + rest : trial->gain;
@@ -171,23 +192,81 @@ static void name_switch(struct trial *trial)
 {
     struct pd_evidence_search *s = trial->s;
     struct pd_evidence_model *model = s->model;
-    double doubt = exp(trial->links_gain - trial->gain) + exp(-trial->sure);
+    double instead = exp(trial->links_gain - trial->gain) + trial->doubt;
+    double doubt = instead + exp(-trial->sure), odds_against = instead + exp(-trial->gain);
     for (uint32_t l = 0; l < model->network->links_len; l++) {
-        if (is_single(model, l) && is_of(model, l, trial->sw)) {
+        if (is_single(model, l) && is_of(trial, l)) {
             model->is_faulty[l] = false;
             model->named_len--;
             pd_evidence_set_theta(s, l, model->noise);
         }
     }
     for (uint32_t l = 0; l < model->network->links_len; l++) {
-        if (leaves(model, l, trial->sw)) {
+        if (loses(trial, l)) {
             model->is_faulty[l] = true;
             model->named_len++;
-            model->part_of[l] = trial->sw + 1;
+            model->part_of[l] = PD_EVIDENCE_PART(trial->sw, trial->card);
             model->odds[l] = trial->gain;
             s->doubt[l] = doubt;
-            doubt = 0; /* counted once */
+            s->odds_against[l] = odds_against;
+            doubt = odds_against = 0; /* counted once */
             pd_evidence_set_theta(s, l, trial->theta);
+        }
+    }
+}
+
+/* The next line card of the switch after this one; 0: there is none. */
+static uint32_t next_card(const struct pd_evidence_model *model, uint32_t sw, uint32_t card)
+{
+    uint32_t id = model->network->topology->switches[sw].id, next = 0;
+    for (uint32_t l = 0; l < model->network->links_len && model->cards_len; l++) {
+        uint32_t other = model->network->ends[l].from == id ? card_at(model, l, sw) : 0;
+        next = other > card && (!next || other < next) ? other : next;
+    }
+    return next;
+}
+
+/* How much more probable it is than the links of it that are named. */
+static double margin(struct trial *trial)
+{
+    if (count_named(trial) < 2) {
+        return -INFINITY;
+    }
+    weigh_both(trial);
+    return trial->gain - trial->links_gain;
+}
+
+/* Of all cards the most that one is more probable than its links. */
+static double best_card(struct trial *trial)
+{
+    const struct pd_evidence_model *model = trial->s->model;
+    double best = -INFINITY;
+    for (trial->card = next_card(model, trial->sw, 0); trial->card;
+         trial->card = next_card(model, trial->sw, trial->card)) {
+        best = fmax(best, margin(trial));
+    }
+    return best;
+}
+
+/* The switch; else each of its line cards. */
+static void try_switch(struct trial *trial)
+{
+    const struct pd_evidence_model *model = trial->s->model;
+    trial->card = 0;
+    trial->doubt = 0;
+    if (count_named(trial) < 2) {
+        return;
+    }
+    double card = best_card(trial), all = margin(trial);
+    if (all > 0) {
+        trial->doubt = exp(card - all);
+        name_switch(trial);
+        return;
+    }
+    for (trial->card = next_card(model, trial->sw, 0); trial->card;
+         trial->card = next_card(model, trial->sw, trial->card)) {
+        if (margin(trial) > 0) {
+            name_switch(trial);
         }
     }
 }
@@ -201,15 +280,8 @@ int pd_evidence_name_switches(struct pd_evidence_search *s)
         return -ENOMEM;
     }
     memset(model->part_of, 0, links * sizeof *model->part_of);
-    for (uint32_t sw = 0; sw < model->network->topology->switches_len; sw++) {
-        trial.sw = sw;
-        if (count_named(model, sw) < 2) {
-            continue;
-        }
-        weigh_both(&trial);
-        if (trial.gain > trial.links_gain) {
-            name_switch(&trial);
-        }
+    for (trial.sw = 0; trial.sw < model->network->topology->switches_len; trial.sw++) {
+        try_switch(&trial);
     }
     free(trial.saved);
     return 0;

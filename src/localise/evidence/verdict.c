@@ -83,9 +83,11 @@ int pd_evidence_conclude(struct pd_evidence_model *model, struct pd_evidence_ans
     qsort(answer->ranking, verdict.ranking_len, sizeof *answer->ranking, by_score);
     verdict.links = answer->links;
     verdict.ranking = answer->ranking;
-    verdict.confidence = model->confidence;
-    verdict.certain = verdict.links_len && model->confidence >= 1 - PD_EVIDENCE_MISSES &&
+    verdict.certain = verdict.links_len && model->sure >= 1 - PD_EVIDENCE_MISSES &&
                       pd_evidence_can_be_certain(model);
+    /* What is not certain does not look so. */
+    verdict.confidence =
+        verdict.certain ? model->sure : fmin(model->confidence, 1 - 2 * PD_EVIDENCE_MISSES);
     *ret_verdict = verdict;
     return 0;
 }
@@ -193,16 +195,18 @@ struct telling {
     json_t *faults, *switches, *hosts;
 };
 
-/* All links that the switch sends into are one fault. */
+/* All links that the switch sends into are one fault, and all of a line card. */
 static void tell_switch(struct telling *t, size_t at)
 {
-    uint32_t part = t->model->part_of[number_of(t->model, &t->named[at])];
-    uint32_t id = t->model->network->topology->switches[part - 1].id;
+    uint64_t part = t->model->part_of[number_of(t->model, &t->named[at])];
+    uint32_t id = t->model->network->topology->switches[PD_EVIDENCE_PART_SW(part)].id;
+    uint32_t card = PD_EVIDENCE_PART_CARD(part);
     for (size_t i = at; i < t->len; i++) {
         t->done[i] |= t->model->part_of[number_of(t->model, &t->named[i])] == part;
     }
+    json_t *name = card ? json_sprintf("%u card %u", id, card) : json_sprintf("%u", id);
     json_array_append_new(t->switches, json_integer(id));
-    json_array_append_new(t->faults, fault_row("switch", json_pack("[o]", json_sprintf("%u", id)),
+    json_array_append_new(t->faults, fault_row(card ? "card" : "switch", json_pack("[o]", name),
                                                t->named[at].loss, t->named[at].score));
 }
 

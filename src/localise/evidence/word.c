@@ -110,7 +110,8 @@ static double weigh(struct words *words, double spread, uint32_t *ret_up)
 static void judge(struct words *words, uint32_t link)
 {
     struct pd_evidence_model *model = words->s->model;
-    uint32_t part = model->part_of[link], up = PD_NONE;
+    uint64_t part = model->part_of[link];
+    uint32_t up = PD_NONE;
     double spread = fmax(words->s->spread[link], 1);
     for (uint32_t l = link; l < model->network->links_len; l++) {
         if (l == link || (part && model->part_of[l] == part)) {
@@ -120,6 +121,7 @@ static void judge(struct words *words, uint32_t link)
     }
     double doubt = weigh(words, spread, &up);
     words->s->doubt[link] += doubt;
+    words->s->odds_against[link] += doubt;
     model->word_of[link] =
         doubt > PD_EVIDENCE_MISSES && up != PD_NONE ? model->network->ends[up].from : 0;
     model->is_contradicted[link] = doubt > 1;

@@ -116,7 +116,7 @@ class Case:
             document = json.loads(subprocess.run(command, stdout=subprocess.PIPE,
                                                  check=True).stdout)
             for link in document["links"] if self.cards else ():
-                link["target_card"] = 1 + link["source"] % 2
+                link["target_card"] = 1 + link["source"] // 2 % 2
             with open(file, "w", encoding="utf-8") as out:
                 json.dump(document, out)
         return file, Network(file)
