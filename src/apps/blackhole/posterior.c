@@ -42,6 +42,7 @@ struct scope {
         double sums[BH_EPSILONS]; /* Σ log(likelihood / other) over flows that it explains */
         double offered;           /* flows, all of the time */
         double silence;           /* log of one over the chance that all its links are silent */
+        double leaving;           /* the same of links that leave a switch */
         uint64_t since_us;        /* it has carried packets by then; of BH_SOME, its first stuck */
         size_t explains, all;     /* flows since it is silent */
         const struct bh_stuck *last; /* of these flows, and how much more probable it is */
@@ -111,22 +112,21 @@ static void add_link(struct scope *scope, uint32_t l)
 
         add_silence(group, silence_of(scope, link, pair->run), pair->offered + pair->run,
                     pair->last_from_us, pair->last_us < silence->to_us);
-        group->is_out |= !pair->last_us;
     } else {
         add_silence(group, silence_of(scope, link, link->run), link->offered + link->run,
                     link->last_from_us, link->last_us < silence->to_us);
     }
 }
 
-/* A switch is dead when what leaves it is silent, too. */
+/* A switch is dead when what leaves it is silent, too: mostly the same flows, which count once. */
 static void add_leaving(struct scope *scope, uint32_t l)
 {
     const struct bh_silence *silence = scope->silence;
     const struct bh_link *link = &silence->links[l];
     struct group *group = &scope->groups[pd_links_from(silence->topology, l)];
 
-    add_silence(group, silence_of(scope, link, link->run), 0, link->last_from_us,
-                link->last_us < silence->to_us);
+    group->leaving += silence_of(scope, link, link->run);
+    add_silence(group, 0, 0, link->last_from_us, link->last_us < silence->to_us);
 }
 
 static void find_silence(struct scope *scope)
@@ -136,6 +136,9 @@ static void find_silence(struct scope *scope)
         if (scope->kind == BH_SWITCH) {
             add_leaving(scope, l);
         }
+    }
+    for (uint32_t g = 0; g < scope->groups_len; g++) {
+        scope->groups[g].silence = fmax(scope->groups[g].silence, scope->groups[g].leaving);
     }
 }
 
@@ -286,7 +289,7 @@ static int add_group(const struct scope *scope, uint32_t g, struct bh_causes *ca
                              .stuck = (double)group->explains,
                              .since_us = group->since_us};
 
-    if (group->is_out || !group->explains || group->silence <= 0) {
+    if (group->is_out || !group->explains) {
         return 0;
     }
     cause.weight = log(priors[scope->kind] / of) + weigh_flows(group->sums, group->all) +
