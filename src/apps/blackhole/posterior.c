@@ -156,13 +156,23 @@ static bool is_since(const struct scope *scope, const struct group *group,
     return stuck->first_us + scope->silence->slack_us >= group->since_us;
 }
 
+static bool goes_to(const struct bh_stuck *stuck, uint32_t rack)
+{
+    for (uint32_t i = 0; i < stuck->dsts_len; i++) {
+        if (stuck->dsts[i] == rack) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A flow crosses the link with this chance: that much more probable it makes the flow stuck than it
  * is beforehand. */
 static void explain(struct scope *scope, const struct bh_stuck *stuck, uint32_t link, double chance)
 {
     struct group *group = &scope->groups[group_of(scope, link)];
 
-    if ((scope->kind == BH_PAIR && stuck->dst_tor != scope->rack) ||
+    if ((scope->kind == BH_PAIR && !goes_to(stuck, scope->rack)) ||
         (scope->kind != BH_SOME && stuck->resumed) || !is_since(scope, group, stuck)) {
         return;
     }
@@ -178,24 +188,39 @@ static void explain(struct scope *scope, const struct bh_stuck *stuck, uint32_t 
     group->last = stuck;
 }
 
-/* What each link explains of a flow: of a known way all, else what ECMP offers. */
-static int explain_flow(struct scope *scope, const struct bh_stuck *stuck,
-                        void (*each)(struct scope *scope, const struct bh_stuck *stuck,
-                                     uint32_t link, double chance))
+typedef void explain_link(struct scope *scope, const struct bh_stuck *stuck, uint32_t link,
+                          double chance);
+
+/* What ECMP offers between two switches, with this chance in all. */
+static int explain_gap(struct scope *scope, const struct bh_stuck *stuck, uint32_t src,
+                       uint32_t dst, double chance, explain_link *each)
 {
     const struct pd_localise_gap *gap;
+    int err = src == dst ? -PD_E_NOT_FOUND
+                         : pd_localise_gap_find(scope->silence->network, src, dst, &gap);
+
+    for (uint32_t i = 0; !err && i < gap->hops_len; i++) {
+        each(scope, stuck, gap->hops[i].link, chance * gap->hops[i].chance);
+    }
+    return err == -PD_E_NOT_FOUND ? 0 : err;
+}
+
+/* What each link explains of a flow: of a known way all, else what ECMP offers between any of the
+ * switches that its hosts hang at. */
+static int explain_flow(struct scope *scope, const struct bh_stuck *stuck, explain_link *each)
+{
+    double chance = 1.0 / ((double)stuck->srcs_len * stuck->dsts_len);
+    int err = 0;
 
     for (uint32_t i = 0; i < stuck->links_len; i++) {
         each(scope, stuck, stuck->links[i], 1);
     }
-    if (stuck->links_len || stuck->src_tor == stuck->dst_tor) {
-        return 0;
+    for (uint32_t s = 0; s < stuck->srcs_len && !stuck->links_len; s++) {
+        for (uint32_t d = 0; d < stuck->dsts_len && !err; d++) {
+            err = explain_gap(scope, stuck, stuck->srcs[s], stuck->dsts[d], chance, each);
+        }
     }
-    int err = pd_localise_gap_find(scope->silence->network, stuck->src_tor, stuck->dst_tor, &gap);
-    for (uint32_t i = 0; !err && i < gap->hops_len; i++) {
-        each(scope, stuck, gap->hops[i].link, gap->hops[i].chance);
-    }
-    return err == -PD_E_NOT_FOUND ? 0 : err;
+    return err;
 }
 
 /* A link that swallows some flows does so since the first that it may have swallowed. */
@@ -376,13 +401,13 @@ static int weigh_racks(struct bh_silence *silence, uint32_t without, struct bh_c
 {
     int err = 0;
 
-    for (size_t i = 0; silence->pairs && i < silence->stuck_len && !err; i++) {
-        bool again = false;
+    for (uint32_t rack = 0; silence->pairs && rack < silence->topology->switches_len; rack++) {
+        bool is_goal = false;
 
-        for (size_t before = 0; before < i; before++) {
-            again |= silence->stuck[before].dst_tor == silence->stuck[i].dst_tor;
+        for (size_t i = 0; i < silence->stuck_len && !is_goal; i++) {
+            is_goal = goes_to(&silence->stuck[i], rack);
         }
-        err = again ? 0 : weigh_scope(silence, BH_PAIR, silence->stuck[i].dst_tor, without, causes);
+        err = is_goal && !err ? weigh_scope(silence, BH_PAIR, rack, without, causes) : err;
     }
     return err;
 }

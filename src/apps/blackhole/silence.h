@@ -28,6 +28,7 @@
 #define BH_PAIRS_MAX (1u << 17) /* 5 MiB; a 12-ary fat-tree has 124,416 */
 #define BH_STUCK_MAX 256        /* flows that are stuck: the oldest goes */
 #define BH_KEPT_US   30000000u  /* since a flow was seen to be stuck */
+#define BH_HOMES_MAX 8
 #define BH_EPSILONS  3
 #define BH_HOPS_MAX  (PD_PATH_MAX - 1)
 
@@ -52,7 +53,9 @@ struct bh_pair {
 /* A flow that sends again while nothing of it arrives. */
 struct bh_stuck {
     struct pd_flow_id flow;
-    uint32_t src_tor, dst_tor; /* indexes */
+    /* Indexes of the switches that its hosts hang at, the first so many of them. */
+    uint32_t srcs[BH_HOMES_MAX], dsts[BH_HOMES_MAX];
+    uint32_t srcs_len, dsts_len;
     uint32_t src_host, dst_host;
     uint64_t first_us, seen_us;  /* ends of the first and the last such period */
     uint32_t links[BH_HOPS_MAX]; /* between switches, where its way is known */

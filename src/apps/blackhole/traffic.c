@@ -2,6 +2,7 @@
 /* blackhole: how many flows each link was offered and got, and which flows are stuck. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "apps/blackhole/silence.h"
 #include "localise/gaps.h"
@@ -183,6 +184,17 @@ static void keep_way(const struct bh_silence *silence, const struct pd_evidence_
     }
 }
 
+static uint32_t homes_of(const struct pd_topology *topology, const struct pd_addr *addr,
+                         uint8_t ip_version, uint32_t ret_homes[BH_HOMES_MAX])
+{
+    uint32_t homes[PD_HOMES_MAX];
+    uint32_t len = pd_topology_tors_of(topology, addr, ip_version, homes);
+
+    len = len < BH_HOMES_MAX ? len : BH_HOMES_MAX;
+    memcpy(ret_homes, homes, len * sizeof *homes);
+    return len;
+}
+
 static void add_stuck(struct bh_silence *silence, const struct pd_evidence_row *row)
 {
     const struct pd_flow_id *flow = &row->flow;
@@ -195,13 +207,13 @@ static void add_stuck(struct bh_silence *silence, const struct pd_evidence_row *
     }
     struct bh_stuck found = {
         .flow = *flow,
-        .src_tor = pd_topology_tor_of(topology, &flow->src, flow->ip_version),
-        .dst_tor = pd_topology_tor_of(topology, &flow->dst, flow->ip_version),
         .src_host = pd_localise_host(silence->network, &flow->src, flow->ip_version),
         .dst_host = pd_localise_host(silence->network, &flow->dst, flow->ip_version),
         .first_us = silence->to_us,
         .seen_us = silence->to_us};
-    if (found.src_tor != PD_NONE && found.dst_tor != PD_NONE) {
+    found.srcs_len = homes_of(topology, &flow->src, flow->ip_version, found.srcs);
+    found.dsts_len = homes_of(topology, &flow->dst, flow->ip_version, found.dsts);
+    if (found.srcs_len && found.dsts_len) {
         keep_way(silence, row, &found);
         *room_for(silence) = found;
     }
