@@ -166,6 +166,9 @@ static int read_member(const json_t *json, struct pd_document *document, struct 
     if (err) {
         return err;
     }
+    if (!*source) {
+        return pd_fail(error, -PD_E_VALUE, "%s: is empty", name);
+    }
     document->text = strdup(source);
     return document->text ? 0 : pd_fail(error, -ENOMEM, "%s: %s", name, pd_error_text(-ENOMEM));
 }

@@ -58,7 +58,7 @@ static bool text_of(const json_t *value, char *text, size_t size)
                size;
     }
     if (json_is_real(value)) {
-        return (size_t)snprintf(text, size, "%.6g", json_real_value(value)) < size;
+        return (size_t)snprintf(text, size, "%.6f", json_real_value(value)) < size;
     }
     json_array_foreach((json_t *)(uintptr_t)value, i, item)
     {

@@ -59,6 +59,8 @@ def fit_query(path, query):
             query.pop(name, None)
     if path == "/v1/conformance" and not {"max_hops", "avoid", "must_pass", "allow"} & set(query):
         query["max_hops"] = "5"
+    if is_text(query.get("allow")):
+        query["allow"] = "10.0.0.0/24>10.1.0.0/16"
     if "to" not in query and (seconds(query.get("from")) or 0) > time.time():
         query.pop("from")               # it ends now
     order_times(query)
@@ -72,7 +74,10 @@ def fit_question(body):
         body["program"] = PROGRAM
     if is_text(query) and isinstance(body.get("args", {}), dict):
         body["args"] = {"distinct": {"of": "sources"}, "conformance": {"max_hops": 5},
-                        "getTelemetry": {"name": "q"}}.get(query, {})
+                        "getTelemetry": {"name": "q"}, "flowSizes": {"link": "*-*"}}.get(query, {})
+    for child in body.get("children") if isinstance(body.get("children"), list) else ():
+        if isinstance(child, dict) and is_text(child.get("url")):
+            child["url"] = "http://127.0.0.1:9"
     if isinstance(body.get("deadline_ms"), (int, float)) and body["deadline_ms"] >= 1:
         body["deadline_ms"] = max(body["deadline_ms"], 5000)
     if isinstance(body.get("hosts"), (str, list)):
@@ -85,6 +90,8 @@ def fit_body(path, body):
     if path == "/v1/monitors" and all(isinstance(body.get(name, 1), (int, float))
                                       for name in ("epochs", "epochs_min")):
         body["epochs_min"] = min(body.get("epochs_min", 3), body.get("epochs", 10))
+    if path == "/v1/probes" and isinstance(body.get("max_hops"), (int, float)):
+        body["max_hops"] = min(body["max_hops"], 8)     # each carrier has its own limit
     if path == "/v1/watches" and "period_s" not in body and is_text(body.get("app")):
         body["app"] = "blackhole"       # one that alarms start
     if path in ("/v1/watches", "/v1/apps/{id}") and isinstance(body.get("args"), dict):

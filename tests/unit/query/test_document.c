@@ -131,6 +131,7 @@ static const struct {
      -PD_E_VALUE, "args.allow: expected 1 to 256 pairs of prefixes"},
     {"{\"query\":\"conformance\",\"args\":{\"allow\":[[\"::/0>::/0,::/0\",\"::/0\"]]}}",
      -PD_E_VALUE, "args.allow: expected items"},
+    {"{\"program\":\"\"}", -PD_E_VALUE, "program: is empty"},
     {"{\"program\":7}", -PD_E_VALUE, "program: expected a text"},
 };
 
