@@ -91,12 +91,13 @@ static int take_row(struct tail_ports *ports, const json_t *row)
 {
     struct pd_telemetry_bin bins[PD_TELEMETRY_BINS_MOST];
     uint64_t sw = 0, to = 0;
-    struct pd_path path;
+    const bool has_path = json_object_get(row, "path") != NULL;
+    struct pd_path path = {0};
     size_t len;
 
     if (!pd_app_number(row, "switch", &sw) || !sw || sw > UINT32_MAX ||
         (json_object_get(row, "to") && (!pd_app_number(row, "to", &to) || to > UINT32_MAX)) ||
-        !pd_app_path_read(row, &path) || !path.len || !read_bins(row, bins, &len)) {
+        (has_path && (!pd_app_path_read(row, &path) || !path.len)) || !read_bins(row, bins, &len)) {
         ports->bad++;
         return 0;
     }
@@ -106,8 +107,11 @@ static int take_row(struct tail_ports *ports, const json_t *row)
         return 0;
     }
     int err = pd_telemetry_bins_add(&port->bins, bins, len);
+    if (err || !has_path) {
+        return err;
+    }
     const bool last = path.switches[path.len - 1] == sw;
-    return err ? err : take_path(ports, &path, last ? (uint32_t)to : 0);
+    return take_path(ports, &path, last ? (uint32_t)to : 0);
 }
 
 int pd_tail_latency_ports_take(struct tail_ports *ports, const json_t *answer)

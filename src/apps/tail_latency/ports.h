@@ -29,7 +29,8 @@ struct tail_ports {
     size_t left_out, bad; /* rows */
 };
 
-/* Adds the rows of an answer of getTelemetry by flow and port. 0 or -ENOMEM. */
+/* Adds the rows of an answer of getTelemetry by flow and port, or by port, which has no paths. 0 or
+ * -ENOMEM. */
 int pd_tail_latency_ports_take(struct tail_ports *ports, const json_t *answer);
 
 /* Fills what hangs on the quantile, and finds slow ports. */
