@@ -301,13 +301,23 @@ static json_t *query_args(const struct loads *loads, const struct pd_app_window 
     return args;
 }
 
+static int measure(const struct pd_app_call *call, const struct pd_app_window *window,
+                   struct loads *loads, struct pd_error *error)
+{
+    struct pd_app_measured measured = {0};
+    int err = pd_app_measured_ask(call, window, &measured);
+
+    pd_load_imbalance_loads_measure(loads, &measured);
+    pd_app_measured_done(&measured);
+    return err ? pd_fail(error, err, "%s", pd_error_text(err)) : 0;
+}
+
 static int balance(const struct pd_app_call *call, const struct pd_app_window *window,
                    struct pd_report *report, struct pd_error *error)
 {
     double threshold = pd_app_arg_number(call->args, "threshold", 40);
     struct loads loads = {0};
     struct pd_app_flows flows = {0};
-    struct pd_app_measured measured = {0};
     int err = pd_load_imbalance_loads_choose(&loads, call, error);
 
     if (!err) {
@@ -317,11 +327,10 @@ static int balance(const struct pd_app_call *call, const struct pd_app_window *w
         err = pd_load_imbalance_loads_count(&loads, &flows, window,
                                             pd_app_arg_number(call->args, "interval", 5), error);
     }
-    if (!err && (err = pd_app_measured_ask(call, window, &measured))) {
-        pd_fail(error, err, "%s", pd_error_text(err));
+    if (!err) {
+        err = measure(call, window, &loads, error);
     }
     if (!err) {
-        pd_load_imbalance_loads_measure(&loads, &measured);
         struct judged judged = worst_group(&loads);
 
         if (judged.measured) {
