@@ -65,6 +65,55 @@ server = http.server.ThreadingHTTPServer(("127.0.0.1", 5999), Handler)
 print("ready", flush=True)
 server.serve_forever()
 """
+# Sees the host's own probes, and answers some before the routers do: a plan {TTL: [answers]}, each
+# {"from": address, "after_s", "cookie": what is added, "port", "kind": type and code, "mpls"};
+# "noise": how many messages of random bytes beside them.
+HOSTILE = """
+import json, os, socket, struct, sys, threading, time
+plan = json.loads(sys.argv[1])
+seen = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
+raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+def checksum(data):
+    data += b"\\0" * (len(data) % 2)
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+def send(sender, to, icmp):
+    icmp = icmp[:2] + struct.pack("!H", checksum(icmp[:2] + bytes(2) + icmp[4:])) + icmp[4:]
+    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(icmp), 1, 0, 64, 1, 0,
+                     socket.inet_aton(sender), socket.inet_aton(to))
+    raw.sendto(ip + icmp, (to, 0))
+def answer(how, packet):
+    time.sleep(how.get("after_s", 0))
+    source = socket.inet_ntoa(packet[12:16])
+    port, there, cookie = struct.unpack("!HHI", packet[20:28])
+    quote = packet[:20] + struct.pack("!HHI", port + how.get("port", 0), there,
+                                      cookie + how.get("cookie", 0) & 0xFFFFFFFF) + packet[28:40]
+    head = struct.pack("!BBHI", *how.get("kind", (11, 0)), 0, 0)
+    if how.get("mpls"):
+        quote = quote.ljust(128, b"\\0")
+        label = struct.pack("!HBBI", 8, 1, 1, 16 << 12 | 1 << 8 | 1)
+        rest = struct.pack("!BBH", 0x20, 0, 0) + label
+        rest = rest[:2] + struct.pack("!H", checksum(rest)) + rest[4:]
+        quote, head = quote + rest, struct.pack("!BBBBI", 11, 0, 0, 0, 32 << 16)
+    send(how["from"], source, head + quote)
+print("ready", flush=True)
+while True:
+    packet, at = seen.recvfrom(2048)
+    if at[2] != socket.PACKET_OUTGOING or packet[0] != 0x45 or packet[9] != 6 or len(packet) != 40:
+        continue
+    ttl = packet[8]
+    if struct.unpack("!H", packet[4:6])[0] != ttl:
+        continue
+    for how in plan.get(str(ttl), ()):
+        if "after_s" in how:
+            threading.Thread(target=answer, args=(how, packet), daemon=True).start()
+        else:
+            answer(how, packet)
+    for _ in range(plan.get("noise", 0)):
+        send("192.0.2.7", socket.inet_ntoa(packet[12:16]), bytes([11, 0, 0, 0]) + os.urandom(60))
+"""
 # many, each sends for some seconds
 MANY = f"""
 import socket, sys, time
@@ -232,6 +281,57 @@ class Routers(unittest.TestCase):
         trace = json.loads(done.stdout) if finds else None
         self.assertTrue(not finds or trace["reached"], trace)
         return trace
+
+    def attacked(self, plan, host, receiver, counted):
+        """a trace while `plan` answers beside the routers, the way of the data, and how often the
+        agent has counted that"""
+        process = host.popen([sys.executable, "-c", HOSTILE, json.dumps(plan)],
+                             stdout=subprocess.PIPE, text=True)
+        process.stdout.readline()
+
+        def count():
+            return json.loads(self.agents[host.id].curl("status"))["trace"][counted]
+        before = count()
+        taken, trace = self.one_flow(host.id, receiver.ipv4)
+        deadline = time.monotonic() + 2
+        while count() == before and time.monotonic() < deadline:
+            time.sleep(.05)
+        process.kill()
+        process.communicate()
+        return taken, trace, count() - before
+
+    def test_hostile_answers(self):
+        """forged, foreign, late, doubled, from nowhere, from a switch that is no neighbour, with
+        MPLS extensions, of random bytes: each is counted, and none makes a path that was not"""
+        host, receiver = self.bed.hosts[SENDERS[3]], self.bed.hosts[RECEIVERS[1]]
+        rack, other = host.rack, self.bed.hosts[SENDERS[0]].rack
+        own = next(a for a in self.bed.network.nodes[rack].addrs if ":" not in a)
+        strange = next(a for a in self.bed.network.nodes[other].addrs if ":" not in a)
+        everyone = [str(ttl) for ttl in range(1, 6)]
+        unharmed = {
+            "forged": {ttl: [{"from": own, "cookie": 1}] for ttl in everyone},
+            "foreign": {ttl: [{"from": own, "port": 1}] for ttl in everyone},
+            "doubled": {"1": [{"from": own}, {"from": own}]},
+            "traces": {"1": [{"from": own, "mpls": True}], "noise": 50},
+            "answered": {ttl: [{"from": own, "kind": (3, 4)}] for ttl in everyone}}
+        for counted, plan in unharmed.items():
+            with self.subTest(counted=counted):
+                taken, trace, found = self.attacked(plan, host, receiver, counted)
+                self.assertTrue(trace["reached"] and trace["consistent"], trace)
+                self.assertEqual(len(trace["path"]), 5)
+                self.assertLessEqual(set(trace["path"]), taken, trace)
+                self.assertGreater(found, 0)
+        for switch in self.bed.network.switch_peers(rack):      # none but the hostile one answers
+            self.bed.faults.add({"switch": switch, "silent": True})
+        for counted, answer, consistent in (
+            ("late", {"from": own, "after_s": .3}, True),
+            ("unknown_addrs", {"from": "192.0.2.9"}, True),
+            ("inconsistent", {"from": strange}, False)):
+            with self.subTest(counted=counted):
+                _, trace, found = self.attacked({"2": [answer]}, host, receiver, counted)
+                self.assertGreater(found, 0)
+                self.assertEqual(trace["consistent"], consistent, trace)
+                self.assertTrue(not consistent or trace["path"][1] == 0, trace)
 
     def test_without_permission_all_else_works(self):
         with tempfile.TemporaryDirectory() as folder:
