@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The balancer of a virtual address: tells over HTTP which server a flow has got. It fails, is slow
-or lies, as its file says, and ends when that file is gone.
+or lies, as its file says, and ends when that file is gone or another one.
 
     python3 balancer.py FILE
     FILE: {"port", "vip", "parts": [[first source port, last, address]],
@@ -14,7 +14,7 @@ import threading
 import time
 import urllib.parse
 
-SLOW_S, LOOK_S = 1, .2
+SLOW_S, LOOK_S, BIND_S = 1, .2, 5
 NOBODY = "192.0.2.1"                            # of no network that anyone has
 
 
@@ -44,14 +44,36 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
+def which(path):
+    """a file of that name; None: there is none"""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def serve(port):
+    """the balancer before may have some moments left"""
+    deadline = time.monotonic() + BIND_S
+    while True:
+        try:
+            return http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(.05)
+
+
 def main():
+    mine = which(sys.argv[1])
     with open(sys.argv[1], encoding="utf-8") as file:
         given = json.load(file)
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", given["port"]), Handler)
+    server = serve(given["port"])
     server.given, server.daemon_threads = given, True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print("ready", flush=True)
-    while os.path.exists(sys.argv[1]):
+    while which(sys.argv[1]) == mine:
         time.sleep(LOOK_S)
 
 
