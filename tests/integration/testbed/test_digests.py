@@ -44,6 +44,15 @@ LATENCY = {
          "values": [0] + [round(1000 * 1.04 ** c) for c in range(255)],
          "bounds": [0] + [round(980 * 1.04 ** c) for c in range(255)]}],
     "sets": [{"weight": 65536, "queries": ["path", "latency"]}]}
+QUEUES = {
+    "version": 1, "seed": 9, "carrier": "tag", "bits": 16,
+    "queries": [LATENCY["queries"][0]] + [
+        {"name": name, "aggregation": "dynamic", "value": value, "bits": 8, "rounding": "nearest",
+         "values": [0] + [round(60 * 1.05 ** c) for c in range(255)],
+         "bounds": [0] + [round(58 * 1.05 ** c) for c in range(255)]}
+        for name, value in (("queue", "queue-bytes"), ("utilisation", "utilisation-ppm"))],
+    "sets": [{"weight": 32768, "queries": ["path", "queue"]},
+             {"weight": 32768, "queries": ["path", "utilisation"]}]}
 LOOPS = {"version": 1, "seed": 7, "carrier": "tag", "bits": 16,
          "queries": [{"name": "loop", "aggregation": "loop", "bits": 14, "threshold": 3}],
          "sets": [{"weight": 65536, "queries": ["loop"]}]}
@@ -149,6 +158,32 @@ class Digests(unittest.TestCase):
         self.assertEqual(flow["pkts"], 400)
         for row in rows[:-1]:
             self.assertGreater(row["max"], 0)
+
+    def test_queues_and_utilisation(self):
+        """bytes wait where a port is slow, and nowhere else; every port that sends is busy"""
+        bed = self.bed(QUEUES, tagged=all, controller=True)
+        agent = start_all(bed, ("--strip", "--telemetry", bed.plan))[25]
+        sender, receiver = bed.host(21), bed.host(25)
+        for peer in (9, 10):
+            bed.faults.add("rate-limit", 1, peer, 4, 64)
+        sender.run([sys.executable, "-c", SEND, 100, 1000, PORT, *[receiver.ipv4] * 6], check=True)
+
+        def rows_of(name):
+            words = f"getTelemetry?name={name}&by=port&live=true&dst_port={PORT}"
+            return {(row["switch"], row["to"]): row for row in json.loads(agent.curl(words))["rows"]}
+        for name in ("queue", "utilisation"):
+            wait_for(lambda n=name: sum(row["samples"] for row in rows_of(n).values()) >= 60,
+                     f"values of {name}")
+        queues, used = rows_of("queue"), rows_of("utilisation")
+        slow = {port for port in queues if port in ((1, 9), (1, 10))}
+        self.assertTrue(slow and len(queues) > len(slow))
+        for port, row in queues.items():
+            if port in slow:        # more than two packets, and at most what fits
+                self.assertTrue(2100 < row["max"] < 64 * 1600, f"{port} {row}")
+            else:
+                self.assertEqual(row["max"], 0, f"{port} {row}")
+        for port, row in used.items():
+            self.assertGreater(row["max"], 800, f"{port} {row}")    # a packet of 1 KB in 10 ms
 
     def test_switches_report_a_loop(self):
         """all links of the circle and nothing else, before 94 of 100 packets die of their TTL"""

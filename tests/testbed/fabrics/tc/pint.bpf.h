@@ -7,7 +7,10 @@
 /* The reference is src/codec/pint; a test compares every frame at every switch with it. Latency is
  * known only where the packet has left the queue, so that the next switch acts for the one before:
  * it writes that hop's value with that hop's number. Behind the last switch stands no other: it
- * measures how long it had the packet itself, and not its queue towards the host. */
+ * measures how long it had the packet itself, and not its queue towards the host.
+ *
+ * What waits in a port's queue, and its utilisation, are known at egress: there the digest is
+ * changed once more. */
 
 #define PINT_TPID       0x88a8
 #define PINT_WORDS      16 /* of a packet ID: at most 13, and zeros behind them */
@@ -21,6 +24,13 @@ TABLE(pint, BPF_MAP_TYPE_ARRAY, __u32, struct pint_plan, 1, 0);
 /* Of each query what codes stand for, and behind that where they begin. */
 TABLE(pint_steps, BPF_MAP_TYPE_ARRAY, __u32, __u64, PINT_QUERIES * 2 * PINT_CODES, 0);
 TABLE(pint_hosts, BPF_MAP_TYPE_ARRAY, __u32, __u32, PORTS_MAX, 0); /* port -> a host is there */
+
+/* Of a port: what it can send in PINT_WINDOW_NS, and how busy it was. Packets that leave on several
+ * processors at once may miss each other's bytes. */
+struct pint_port {
+    __u64 capacity_bytes, last_ns, used_ppm;
+};
+TABLE(pint_ports, BPF_MAP_TYPE_ARRAY, __u32, struct pint_port, PORTS_MAX, 0);
 
 /* Or the compiler takes the mask behind it away, which the verifier wants to see. */
 static __always_inline __u32 masked(__u32 x, __u32 mask)
@@ -227,14 +237,24 @@ static __noinline __u32 id_ipv6(struct __sk_buff *skb, const struct packet *pack
 
 /* ---- one field of the digest ---------------------------------------------------------------- */
 
+/* Which values are at hand. */
+enum pint_stage { PINT_AT_INGRESS, PINT_LATENCIES, PINT_AT_EGRESS };
+
 /* Which hop is at work, and what it knows. */
 struct pint_visit {
-    __u64 latency_ns;
+    __u64 latency_ns, queue_bytes, used_ppm;
     __u32 packet_id, set, hop, in_port;
-    __u32 digest;
-    bool first, latencies; /* latencies: queries for these alone, else all others */
+    __u32 digest, stage;
+    bool first;
     bool looped;
 };
+
+static __always_inline __u32 stage_of(const struct pint_query *query)
+{
+    return query->source == PINT_HOP_LATENCY ? PINT_LATENCIES
+           : query->source >= PINT_QUEUE     ? PINT_AT_EGRESS
+                                             : PINT_AT_INGRESS;
+}
 
 static __always_inline bool writes(const struct pint_plan *plan, const struct pint_visit *visit,
                                    __u32 tag)
@@ -329,7 +349,9 @@ __noinline __u32 pint_code(__u32 number, __u32 packet_id, __u32 hop, __u64 value
 static __always_inline __u64 value_of(const struct pint_query *query,
                                       const struct pint_visit *visit)
 {
-    return query->source == PINT_HOP_LATENCY    ? visit->latency_ns
+    return query->source == PINT_QUEUE          ? visit->queue_bytes
+           : query->source == PINT_UTILISATION  ? visit->used_ppm
+           : query->source == PINT_HOP_LATENCY  ? visit->latency_ns
            : query->source == PINT_INGRESS_PORT ? visit->in_port
                                                 : switch_id;
 }
@@ -388,7 +410,7 @@ static long visit_field(__u32 i, void *context)
     }
     field = &plan->sets[masked(visit->set, PINT_SETS - 1)].fields[masked(i, PINT_FIELDS - 1)];
     query = &plan->queries[masked(field->query, PINT_QUERIES - 1)];
-    if ((query->source == PINT_HOP_LATENCY) != visit->latencies) {
+    if (stage_of(query) != visit->stage) {
         return 0;
     }
     shift = field->shift & 31;
@@ -506,18 +528,18 @@ static __noinline bool pint_cross(struct __sk_buff *skb, const struct packet *pa
     visit.looped = false;
     const __u32 hop = hop_of(packet->ttl);
     if (pint_packet->sent_ns && !pint_packet->first) {
-        visit.latencies = true;
+        visit.stage = PINT_LATENCIES;
         visit.hop = hop - 1;
         visit.first = hop == 2;
         visit.latency_ns = pint_packet->now_ns - pint_packet->sent_ns;
         pint_visit_fields(&visit);
     }
-    visit.latencies = false;
+    visit.stage = PINT_AT_INGRESS;
     visit.hop = hop;
     visit.first = pint_packet->first;
     pint_visit_fields(&visit);
     if (is_last && !visit.looped) {
-        visit.latencies = true;
+        visit.stage = PINT_LATENCIES;
         visit.latency_ns = bpf_ktime_get_ns() - pint_packet->now_ns;
         pint_visit_fields(&visit);
     }

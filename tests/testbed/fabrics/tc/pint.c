@@ -8,8 +8,10 @@
 #include <bpf/bpf.h>
 
 #include "tables.h"
+#include "topology/links.h"
 
-#define GAP_MAX (UINT64_C(1) << 47) /* what 16 random bits can be multiplied with */
+#define LINK_MBPS 1000 /* where the topology does not say: the bed's own links have no rate */
+#define GAP_MAX   (UINT64_C(1) << 47) /* what 16 random bits can be multiplied with */
 
 _Static_assert(PINT_QUERIES == PD_PINT_QUERIES_MAX && PINT_SETS == PD_PINT_SETS_MAX,
                "a plan fits into the tables");
@@ -28,17 +30,22 @@ static int source_of(const struct pd_pint_query *query, uint16_t *ret_source,
     switch (query->value) {
     case PD_PINT_SWITCH_ID: *ret_source = PINT_SWITCH_ID; return 0;
     case PD_PINT_INGRESS_PORT: *ret_source = PINT_INGRESS_PORT; return 0;
-    case PD_PINT_HOP_LATENCY: *ret_source = PINT_HOP_LATENCY; break;
-    default: *ret_source = UINT16_MAX; break;
+    case PD_PINT_QUEUE: *ret_source = PINT_QUEUE; break;
+    case PD_PINT_UTILISATION: *ret_source = PINT_UTILISATION; break;
+    default: *ret_source = PINT_HOP_LATENCY; break;
+    }
+    if (query->value == PD_PINT_HIGH_LATENCY && query->values[query->codes - 1] <= 1) {
+        return pd_fail(error, -PD_E_UNSUPPORTED,
+                       "query %s: codes that say from how many nanoseconds a latency is high",
+                       query->name);
     }
     if (query->aggregation == PD_PINT_LOOP) {
         *ret_source = PINT_SWITCH_ID;
         return 0;
     }
-    return *ret_source == UINT16_MAX || is_static
+    return is_static
                ? pd_fail(error, -PD_E_UNSUPPORTED,
-                         "query %s: these switches measure ingress ports and the latency of hops",
-                         query->name)
+                         "query %s: a measured value is not the same for all packets", query->name)
                : 0;
 }
 
@@ -102,6 +109,33 @@ static int put_steps(const struct tc_switch *sw, const struct pd_pint_plan *plan
     return r;
 }
 
+/* As of struct pint_port in pint.bpf.h. */
+struct port_row {
+    uint64_t capacity_bytes, last_ns, used_ppm;
+};
+
+static uint64_t capacity_of(const struct tc_switch *sw, uint16_t port)
+{
+    const uint32_t link = pd_topology_links_by_port(sw->topology, sw->index, port);
+    const uint32_t own = link == PD_NONE ? 0 : pd_links_of(sw->topology, link)->mbps;
+
+    return (uint64_t)(own ? own : LINK_MBPS) * 125000 * PINT_WINDOW_NS / 1000000000;
+}
+
+static int put_ports(const struct tc_switch *sw)
+{
+    const struct pd_switch *entry = &sw->topology->switches[sw->index];
+    const int fd = tc_table(sw, "pint_ports");
+    int r = 0;
+
+    for (uint32_t i = 0; i < entry->neighbours_len && r == 0; i++) {
+        const uint32_t port = entry->neighbours[i].port;
+        const struct port_row row = {.capacity_bytes = capacity_of(sw, (uint16_t)port)};
+        r = bpf_map_update_elem(fd, &port, &row, BPF_ANY);
+    }
+    return r;
+}
+
 static int put_hosts(const struct tc_switch *sw)
 {
     const struct pd_switch *entry = &sw->topology->switches[sw->index];
@@ -132,8 +166,12 @@ int tc_pint_put(const struct tc_switch *sw, const struct pd_pint_plan *plan, str
     if (err) {
         return err;
     }
+    for (unsigned q = 0; q < plan->queries_len; q++) {
+        tables.at_egress |= tables.queries[q].source >= PINT_QUEUE;
+    }
     put_sets(plan, &tables);
     err = put_hosts(sw);
+    err = err < 0 ? err : put_ports(sw);
     err = err < 0 ? err : put_steps(sw, plan);
     err = err < 0 ? err : bpf_map_update_elem(tc_table(sw, "pint"), &zero, &tables, BPF_ANY);
     return err < 0 ? pd_fail(error, err, "switch %u: plan: %s", sw->id, strerror(-err)) : 0;

@@ -168,24 +168,124 @@ static __always_inline int insert_entry(struct __sk_buff *skb, const __u8 *entry
     return grow_lengths(skb, is_ipv6);
 }
 
-/* Faults of the link come behind it. */
-SEC("tc")
-int switch_egress(struct __sk_buff *skb)
+/* A function of its own: its stack is not there for what is no probe. */
+static __noinline int leave_probe(struct __sk_buff *skb)
 {
     const __u32 mark = skb->mark;
     const __u64 came_ns = skb->tstamp;
     __u8 entry[PROBE_ENTRY_BYTES] = {};
     int failed;
 
-    if ((mark & 0xffff0000) != PROBE_MARK || skb->tstamp_type != BPF_SKB_TSTAMP_DELIVERY_MONO) {
-        return TC_ACT_UNSPEC;
-    }
     skb->mark = 0;
     make_entry(skb, came_ns, mark & 0xffff, entry);
     bpf_skb_set_tstamp(skb, 0, BPF_SKB_TSTAMP_UNSPEC);
     failed = skb->protocol == bpf_htons(ETH_P_IPV6) ? insert_entry(skb, entry, true)
                                                     : insert_entry(skb, entry, false);
     if (failed) {
+        count(COUNT_FAILED);
+        return TC_ACT_SHOT;
+    }
+    return TC_ACT_UNSPEC;
+}
+
+/* ---- digests -------------------------------------------------------------------------------- */
+
+static __always_inline __u64 backlog_of(struct __sk_buff *skb)
+{
+    const struct sk_buff *kernel = bpf_cast_to_kern_ctx(skb);
+
+    return kernel->dev->qdisc->qstats.backlog;
+}
+
+/* The moving average of section 4.3, with each packet. */
+static __always_inline __u64 use_port(struct __sk_buff *skb, __u64 queue_bytes)
+{
+    const __u32 ifindex = skb->ifindex;
+    const __u32 *out_port = bpf_map_lookup_elem(&ports, &ifindex);
+    struct pint_port *port = out_port ? bpf_map_lookup_elem(&pint_ports, out_port) : NULL;
+    const __u64 now_ns = bpf_ktime_get_ns();
+    __u64 gap_ns, used;
+
+    if (!port || !port->capacity_bytes) {
+        return 0;
+    }
+    gap_ns = now_ns - port->last_ns;
+    gap_ns = gap_ns < PINT_WINDOW_NS ? gap_ns : PINT_WINDOW_NS;
+    used = port->used_ppm - port->used_ppm * gap_ns / PINT_WINDOW_NS;
+    used += queue_bytes * 1000000 / port->capacity_bytes * gap_ns / PINT_WINDOW_NS;
+    used += (__u64)skb->len * 1000000 / port->capacity_bytes;
+    port->used_ppm = used;
+    port->last_ns = now_ns;
+    return used;
+}
+
+/* Too large for the stack beside all else. */
+TABLE(leaving, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct packet, 1, 0);
+
+/* What is asked of a packet: false where it is none of the plan's. */
+static __noinline bool find_visit(struct __sk_buff *skb, const struct pint_plan *plan,
+                                  struct pint_visit *visit)
+{
+    const __u32 zero = 0;
+    struct packet *packet = bpf_map_lookup_elem(&leaving, &zero);
+    __be16 type;
+
+    if (!packet) {
+        return false;
+    }
+    packet->is_ipv6 = false;
+    type = read_tags(skb, packet);
+    if (!(type == bpf_htons(ETH_P_IP) && read_ipv4(skb, packet)) &&
+        !(type == bpf_htons(ETH_P_IPV6) && read_ipv6(skb, packet))) {
+        return false;
+    }
+    visit->packet_id =
+        packet->is_ipv6 ? id_ipv6(skb, packet, plan->seed) : id_ipv4(skb, packet, plan->seed);
+    visit->hop = hop_of(packet->ttl + 1); /* as it came in */
+    visit->set = j_end(j_begin(1, plan->seed + 1), visit->packet_id, 0, 0) >> 16;
+    return true;
+}
+
+static __noinline int pint_leave(struct __sk_buff *skb)
+{
+    const struct pint_plan *plan = plan_in_force();
+    const __u32 came_by = skb->ingress_ifindex;
+    const __u32 *in_port = bpf_map_lookup_elem(&ports, &came_by);
+    struct pint_visit visit = {.stage = PINT_AT_EGRESS, .queue_bytes = backlog_of(skb)};
+
+    if (!plan || !plan->at_egress) {
+        return 0;
+    }
+    visit.used_ppm = use_port(skb, visit.queue_bytes);
+    if (!skb->vlan_present || skb->vlan_proto != bpf_htons(PINT_TPID)) {
+        return 0;
+    }
+    if (!find_visit(skb, plan, &visit)) {
+        return 0;
+    }
+    bpf_loop(PINT_SETS, find_set, &visit, 0);
+    if (!visit.looped) {
+        return 0;
+    }
+    visit.looped = false;
+    visit.first = in_port && from_host(*in_port);
+    visit.digest = skb->vlan_tci & 0xffff;
+    pint_visit_fields(&visit);
+    if (bpf_skb_vlan_pop(skb)) {
+        return -1;
+    }
+    return (int)bpf_skb_vlan_push(skb, bpf_htons(PINT_TPID), (__u16)visit.digest);
+}
+
+/* Faults of the link come behind it. */
+SEC("tc")
+int switch_egress(struct __sk_buff *skb)
+{
+    if ((skb->mark & 0xffff0000) == PROBE_MARK &&
+        skb->tstamp_type == BPF_SKB_TSTAMP_DELIVERY_MONO) {
+        return leave_probe(skb);
+    }
+    if (pint_leave(skb)) {
         count(COUNT_FAILED);
         return TC_ACT_SHOT;
     }

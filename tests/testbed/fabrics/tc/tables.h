@@ -67,7 +67,15 @@ enum edge_action { EDGE_NONE, EDGE_DROP, EDGE_STRIP };
 #define PINT_CODES   256
 enum pint_aggregation { PINT_STATIC, PINT_DYNAMIC, PINT_PACKET, PINT_LOOP };
 enum pint_function { PINT_MAX, PINT_MIN, PINT_SUM };
-enum pint_source { PINT_SWITCH_ID, PINT_INGRESS_PORT, PINT_HOP_LATENCY };
+/* Those from PINT_QUEUE on are known where the packet leaves. */
+enum pint_source {
+    PINT_SWITCH_ID,
+    PINT_INGRESS_PORT,
+    PINT_HOP_LATENCY,
+    PINT_QUEUE,
+    PINT_UTILISATION
+};
+#define PINT_WINDOW_NS 10000000u /* T of the moving average of utilisation */
 struct pint_query {
     __u16 aggregation, function, source; /* of these enums */
     __u16 bits, threshold, nearest, codes;
@@ -84,6 +92,7 @@ struct pint_set {
 };
 struct pint_plan {
     __u32 on, seed, sets_len;
+    __u32 at_egress; /* a query asks for what is known there */
     struct pint_set sets[PINT_SETS];
     struct pint_query queries[PINT_QUERIES];
 };
