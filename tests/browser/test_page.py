@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every view of the page in a browser, against a controller with four agents: what is shown is what
 REST says, and strangers' words stay words."""
+import contextlib
+import http.server
 import json
 import math
 import os
 import signal
 import subprocess
+import threading
 import time
 import unittest
 
@@ -417,6 +420,27 @@ class FaultTest(unittest.TestCase):
             self.page.until(lambda: any(self.page.links().values())
                             and "not of this topology" not in self.page.text(), "values again")
 
+    def test_late_answers(self):
+        """what was asked first and comes last is nobody's any more"""
+        self.page.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": """
+            const real = window.fetch; window.held = null; window.hold = '';
+            window.fetch = async (url, options) => {
+                if (window.hold && String(url).includes(window.hold))
+                    await new Promise(go => { window.held = go; });
+                return real(url, options);
+            };"""})
+        self.page.open(f"#view=fabric&metric=load_bps&at={AT + 100}")
+        self.page.js("window.hold = arguments[0]", f"to={AT}")
+        self.page.turn(f"#view=fabric&metric=load_bps&at={AT}")
+        self.page.until(lambda: self.page.js("return window.held !== null"), "the first question")
+        self.page.turn(f"#view=fabric&metric=load_bps&at={AT + 90}")
+        self.page.until(lambda: len(self.page.links()) == 64, "an empty moment")
+        self.page.js("window.hold = ''; window.held()")
+        time.sleep(.5)
+        self.assertFalse(any(self.page.links().values()))
+        self.page.turn(f"#view=fabric&metric=load_bps&at={AT}")
+        self.page.until(lambda: any(self.page.links().values()), "values of then")
+
 
 class StrangerTest(unittest.TestCase):
     """pages of others, in the same browser"""
@@ -461,6 +485,73 @@ class StrangerTest(unittest.TestCase):
             page.driver.delete_all_cookies()
             page.turn("#view=fabric&metric=load_bps&at=1700000010")
             page.until_state("login")
+
+    def log_in(self, page):
+        page.open(wait=False)
+        page.until_state("login")
+        page.fill("token", self.READER)
+        page.press("Log in")
+        page.until_state("live")
+
+    def test_forged_cookie(self):
+        """cookies that this server has not made, and one of a server that was started anew: the
+        page asks for a token"""
+        world = self.with_token()
+        with Page(world.url) as page:
+            for forged in ("0" * 64, "x" * 64, "", "a" * 3000):
+                page.driver.get(f"{world.url}/map/icon.svg")
+                page.driver.execute_cdp_cmd("Network.setCookie", {
+                    "name": "__Host-pathdump", "value": forged, "url": world.url, "secure": True,
+                    "path": "/"})
+                page.open(wait=False)
+                page.until_state("login")
+            self.log_in(page)
+            world.controller.__exit__()
+            page.until_state("lost")
+            world.start()
+            page.until_state("login")
+
+    @contextlib.contextmanager
+    def neighbour(self, target):
+        """the URL of a page on another port of this machine, to which browsers send the same
+        cookies: it posts a form to `target`"""
+        text = (f"<form method=post enctype=text/plain action='{target}'>"
+                "<input name='{\"app\":\"silent-drops\",\"period_s\":1,\"x\":\"' value='\"}'>"
+                "</form>").encode()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                self.wfile.write(text)
+
+            def log_message(self, *_):
+                pass
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+            server.server_close()
+
+    def test_neighbour(self):
+        """a page of the same machine's other port has the cookie sent: it neither reads nor
+        posts"""
+        world = self.with_token()
+        with Page(world.url) as page, self.neighbour(f"{world.url}/v1/apps/silent-drops") as url:
+            self.log_in(page)
+            page.driver.get(url)
+            for mode in ("cors", "no-cors"):
+                got = page.js("return await fetch(arguments[0], {mode: arguments[1], credentials: "
+                              "'include'}).then(a => a.text(), e => 'refused')",
+                              f"{world.url}/v1/hosts", mode)
+                self.assertEqual(got, "refused")
+            page.js("document.forms[0].submit()")
+            page.until(lambda: page.js("return location.href").startswith(world.url)
+                       and page.text(), "an answer")
+            self.assertIn("header Origin", page.text())
 
     def test_other_sites(self):
         """a page of another origin neither reads, nor posts, nor frames; a name that leads here is
