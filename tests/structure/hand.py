@@ -51,7 +51,7 @@ def too_wide(name, lines):
 
 
 def check_columns(name, lines):
-    if is_c(name) or name.endswith(".md"):
+    if is_c(name) or name.endswith((".md", ".py")):
         for number in too_wide(name, lines):
             yield f"{name}:{number}: more than {MAX_COLUMNS} columns"
 

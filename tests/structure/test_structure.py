@@ -69,6 +69,8 @@ BAD = {
     "a dead link": ("docs/a.md", "see [b](b.md#place)\n", "the link to b.md leads nowhere"),
     "a wide comment": ("src/base/error.c", SPDX + "/* " + 100 * "x" + " */\n",
                        "more than 100 columns"),
+    "a wide statement": ("tests/a.py", "# SPDX-License-Identifier: Apache-2.0\nA = '" + 99 * "x"
+                         + "'\n", "tests/a.py:2: more than 100 columns"),
     "a wide paragraph": ("docs/a.md", "word " * 21, "docs/a.md:1: more than 100 columns"),
     "a tag of another stage": ("src/tib/t.h", SPDX + "struct pd_x {\n};\nstruct pd_x {\n",
                                "the tag pd_x is there twice"),

@@ -64,7 +64,8 @@ def arrived(host):
 
 def recorded(agent, sender):
     """(packets from a host that stand in records, those of them without a path)"""
-    records = [one for one in agent.query("getFlows")["flows"] if one["flow_id"]["src_ip"] == sender]
+    records = [one for one in agent.query("getFlows")["flows"]
+               if one["flow_id"]["src_ip"] == sender]
     return (sum(one["pkts"] for one in records),
             sum(one["pkts"] for one in records if len(one["path"]) != HOPS + 1))
 

@@ -11,8 +11,8 @@ under each transport, until all have ended; figure 10 asks `pathdump pint trials
 as this folder has them; 5 and 9 need no network. Prints one JSON object a point; writes
 DIR/figureN.dat, .gp, .svg where gnuplot is installed, and DIR/README.md. With --keep each run is
 kept in FILE as soon as it is done, and is not made again. --large: a folder with Kdl.json and
-UsCarrier.json in this project's form of topologies; without it figure 10 has a fat-tree and a ladder
-of switches.
+UsCarrier.json in this project's form of topologies; without it figure 10 has a fat-tree and a
+ladder of switches.
 """
 import argparse
 import concurrent.futures

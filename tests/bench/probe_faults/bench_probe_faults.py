@@ -6,8 +6,9 @@ second fabric of the test bed (fat-tree of 4, 100 probes a second). One JSON obj
 Usage: bench_probe_faults.py [BIN-FOLDER] [dead|loss] [--first N] [--count N] [--step N]
 
 dead: a direction loses all; the state of links, asked all the time, from the moment at which the
-fault begins until a direction is dead for certain. loss: a direction loses 1 %; a watch of probe-faults. Beside
-each time whether it was right; what was ever named for certain and was wrong is counted apart."""
+fault begins until a direction is dead for certain. loss: a direction loses 1 %; a watch of
+probe-faults. Beside each time whether it was right; what was ever named for certain and was wrong
+is counted apart."""
 import argparse
 import http.client
 import json

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""007 on real routers and real TCP: what it costs, what it finds, what routers bear. One JSON object
-a line. As root.
+"""007 on real routers and real TCP: what it costs, what it finds, what routers bear. One JSON
+object a line. As root.
 
 Usage: bench_suffering.py [BIN-FOLDER] [--only agent tcp storm]
 
@@ -122,7 +122,8 @@ def bench_agent(binaries):
     show(bench="trace_cost", quiet=quiet, lossy=lossy, rate=rate,
          more_kb_quiet=memory["suffering", "quiet"] - memory["off", "quiet"],
          more_kb_lossy=memory["suffering", "lossy"] - memory["off", "lossy"],
-         wanted={"more_kb": 600, "cpu_share": .01, "quiet_cpu_share": 0, "probe_bytes_per_s": 10000})
+         wanted={"more_kb": 600, "cpu_share": .01, "quiet_cpu_share": 0,
+                 "probe_bytes_per_s": 10000})
 
 
 def pairs(path):

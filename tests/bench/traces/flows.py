@@ -4,7 +4,7 @@
 namespace, for bench_traces.py.
 
     flows.py serve                             takes connections, says "ready"
-    flows.py send AGENT EACH ADDRESS…          AGENT: socket of the host's agent; EACH: flows to each
+    flows.py send AGENT EACH ADDRESS…          AGENT: socket of the agent; EACH: flows to each
 
 `send` says "open", waits for a line "burst", "quiet" or "data", works, writes a line of JSON, waits
 for a line to close its flows, and so on until its input ends: [{"flow", "sent_us", "trace", "ms"}].

@@ -186,7 +186,7 @@ class Walks(unittest.TestCase):
         return file.name
 
     def digests(self, topology, set_name, query):
-        """(path, the reference's frame, the switches' frame) of packets whose IDs and TTLs differ"""
+        """(path, the reference's frame, the switches'), and the network; IDs and TTLs differ"""
         plan = self.plan(*query)
         net = self.network(topology, set_name, "--plan", plan)
         paths = [self.random.choice(PATHS) for _ in range(200)]

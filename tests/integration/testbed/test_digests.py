@@ -170,7 +170,8 @@ class Digests(unittest.TestCase):
 
         def rows_of(name):
             words = f"getTelemetry?name={name}&by=port&live=true&dst_port={PORT}"
-            return {(row["switch"], row["to"]): row for row in json.loads(agent.curl(words))["rows"]}
+            rows = json.loads(agent.curl(words))["rows"]
+            return {(row["switch"], row["to"]): row for row in rows}
         for name in ("queue", "utilisation"):
             wait_for(lambda n=name: sum(row["samples"] for row in rows_of(n).values()) >= 60,
                      f"values of {name}")

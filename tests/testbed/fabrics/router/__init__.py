@@ -108,7 +108,8 @@ class Fabric(interface.Fabric):
         names = {n: port(node.id, peer) for n, peer in enumerate(node.peers, 1)}
         text = re.sub(r"\beth(\d+)\b", lambda found: names[int(found[1])], text)
         text = re.sub(r"^sysctl -w (\S+)=(\S+)$",
-                      lambda f: f"echo {f[2]} > /proc/sys/{f[1].replace('.', '/')}", text, flags=re.M)
+                      lambda f: f"echo {f[2]} > /proc/sys/{f[1].replace('.', '/')}", text,
+                      flags=re.M)
         return [self.inside(node.id, ["sh", "-e"], text)]
 
     def neighbours(self, node):

@@ -44,7 +44,8 @@ class Fabric(interface.Fabric):
 
     def need(self):
         if not os.path.exists(self.helper):
-            raise RuntimeError(f"{self.helper} is missing: it is built where libbpf and clang are there")
+            raise RuntimeError(
+                f"{self.helper} is missing: it is built where libbpf and clang are there")
 
     def read_addrs(self):
         with open(self.bed.topology, encoding="utf-8") as file:
@@ -90,7 +91,8 @@ class Fabric(interface.Fabric):
         routes, commands = self.bed.routes(), []
         for i in ids:
             lines, before = Table(self.bed, i, routes).lines(), self.installed.get(i, {})
-            commands += [f"{key} = {value}" for key, value in lines.items() if before.get(key) != value]
+            commands += [
+                f"{key} = {value}" for key, value in lines.items() if before.get(key) != value]
             commands += [f"gone {key}" for key in before if key not in lines]
             self.installed[i] = lines
         self.ask(commands)
@@ -106,7 +108,8 @@ class Fabric(interface.Fabric):
         if not os.path.exists(self.punt_file):
             return []
         with open(self.punt_file, encoding="utf-8") as file:
-            return [dict(entry, frame=bytes.fromhex(entry["frame"])) for entry in map(json.loads, file)]
+            return [dict(entry, frame=bytes.fromhex(entry["frame"]))
+                    for entry in map(json.loads, file)]
 
     def save(self):
         return {"installed": self.installed}
@@ -132,7 +135,7 @@ class Table:
                 lines[f"place {self.node.id} {prefix}"] = str(rack.id)
             lines.update(self.hosts() if rack is self.node else self.ways(rack, rack.id))
         for fault in self.bed.faults.all():
-            if isinstance(fault, Loop) and self.node.id in fault.circle and self.node.id != fault.host.rack:
+            if isinstance(fault, Loop) and self.node.id in set(fault.circle) - {fault.host.rack}:
                 lines.update(self.loop(fault))
             elif isinstance(fault, WrongTag) and self.node.id == fault.ends[1]:
                 lines[f"tag {self.node.id} {self.node.port(fault.ends[0])}"] = str(fault.tag)
@@ -154,16 +157,20 @@ class Table:
 
     def places(self, host):
         """a host that is more to this switch than one of its rack"""
-        return {f"place {self.node.id} {addr}/{128 if ':' in addr else 32}": str(host.id) for addr in host.addrs}
+        return {f"place {self.node.id} {addr}/{128 if ':' in addr else 32}": str(host.id)
+                for addr in host.addrs}
 
     def hosts(self):
         """those of this rack: tags are taken off for hosts that have no agent to do it"""
         lines = {}
-        for host in (self.bed.network.nodes[p] for p in self.node.peers if self.bed.network.nodes[p].role == "host"):
+        for host in (self.bed.network.nodes[peer] for peer in self.node.peers):
+            if host.role != "host":
+                continue
+            tags = "keep" if host.id in self.bed.tagged else "strip"
             lines.update(self.places(host))
             if host.id in self.bed.tagged:
                 lines[f"probes {self.node.id} {self.node.port(host.id)}"] = "take"
-            lines[f"{self.start} 0 {host.id}"] = f"{'keep' if host.id in self.bed.tagged else 'strip'} {self.node.port(host.id)}"
+            lines[f"{self.start} 0 {host.id}"] = f"{tags} {self.node.port(host.id)}"
         return lines
 
     def ways(self, rack, target):
@@ -172,27 +179,33 @@ class Table:
         lines = {}
         for peer in (None, *self.bed.network.switch_peers(self.node.id)):
             hops = self.routes.next_hops(self.node.id, peer, rack.id)
-            own = 0 if self.node in self.bed.network.racks else OWN
             if hops:
-                lines[f"{self.start} {self.node.port(peer) if peer else own} {target}"] = self.way(hops)
+                lines[self.route(peer, target)] = self.way(hops)
         return lines
+
+    def route(self, peer, target):
+        """to what is known as target, of what comes from a peer (None: its own, or from hosts)"""
+        own = 0 if self.node in self.bed.network.racks else OWN
+        return f"{self.start} {self.node.port(peer) if peer else own} {target}"
 
     def way(self, hops):
         """a slot is taken as often as any other, so a weight is a number of slots"""
-        large = f" large {traffic.LARGE_PORT} {self.node.port(self.large_to)}" if self.large_to in hops and len(hops) > 1 else ""
+        large = ""
+        if self.large_to in hops and len(hops) > 1:
+            large = f" large {traffic.LARGE_PORT} {self.node.port(self.large_to)}"
         others = [hop for hop in hops if not large or hop != self.large_to]
         slots = ",".join(f"{self.node.port(hop)}*{self.shares.get(hop, 1)}" for hop in others)
         return f"{'hash' if self.weights is None else 'spray'} {slots}{large}"
 
     def loop(self, fault):
-        """packets for one host go round; where the circle begins, also those that come from elsewhere"""
+        """packets for one host go round; where the circle begins, also those from elsewhere"""
         rack, target = self.bed.network.nodes[fault.host.rack], fault.host.id
         lines = {**self.places(fault.host.node), **self.ways(rack, target)}
         if fault.circle[0] == self.node.id:
             for peer in (None, *self.node.peers):
-                lines[f"{self.start} {self.node.port(peer) if peer else 0} {target}"] = f"hash {self.node.port(fault.circle[1])}"
+                lines[self.route(peer, target)] = f"hash {self.node.port(fault.circle[1])}"
         steps = fault.steps()
         for (before, here), (_, after) in zip(steps, steps[1:] + steps[:1]):
             if here == self.node.id:
-                lines[f"{self.start} {self.node.port(before)} {target}"] = f"hash {self.node.port(after)}"
+                lines[self.route(before, target)] = f"hash {self.node.port(after)}"
         return lines
