@@ -216,7 +216,8 @@ class PageTest(unittest.TestCase):
         self.page.fill("src port", "many")
         self.page.press("Ask all hosts")
         self.page.until(lambda: "src_port" in self.page.text(), "what is wrong")
-        self.page.complaints()
+        self.page.until(lambda: any("400" in line for line in self.page.complaints()),
+                        "the console's line of the refusal")
         self.page.console = [line for line in self.page.console if "400" not in line["message"]]
 
     # ---- time ----

@@ -160,7 +160,7 @@ class Execute(ScriptedTest):
                          {**COUNT, "hosts": {"asked": 1, "answered": 2, "missing": []}},
                          {**COUNT, "hosts": {"asked": 1, "answered": 1}},
                          {**COUNT, "complete": 1}):
-            self.fails(1, "answer's", "query", "--controller", self.serve(self.good(document)),
+            self.fails(1, "the answer:", "query", "--controller", self.serve(self.good(document)),
                        "getCount")
         self.fails(1, "Too busy", "query", "--controller",
                    self.serve(self.problem({"title": "Too busy", "status": 503})), "getCount")
@@ -234,7 +234,7 @@ class Install(ScriptedTest):
 
     def test_bad_answers(self):
         for document in ({}, {"id": -1}, {"id": "7"}, {"id": 7, "hosts": 3}):
-            self.fails(1, "answer's", "install", "--controller", self.serve(self.good(document)),
+            self.fails(1, "the answer:", "install", "--controller", self.serve(self.good(document)),
                        "getCount", "--period", "1s")
 
     def test_uninstalls(self):
