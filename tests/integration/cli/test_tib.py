@@ -136,7 +136,7 @@ class Tib(CommandTest):
         wrong = self.lines[at].replace('"bytes":', '"bytes":-')
         code, out, err = self.fill(self.lines[:at] + [wrong] + self.lines[at:])
         self.assertEqual((code, out), (1, ""))
-        self.assertIn(f'line {at + 1}: "bytes"', err)
+        self.assertIn(f'line {at + 1}: bytes:', err)
         self.assertIn(f"; {at} records were stored before", err)
         self.assertEqual(len(err.splitlines()), 1)
         self.assertEqual(self.exported(), sorted(self.lines[:at]))
