@@ -83,6 +83,26 @@ class Evidence(unittest.TestCase):
                 if not SANITIZED:           # freed memory is kept there
                     self.assertLess(memory_kb, MEMORY_KB_MAX)
 
+    def test_several_at_one_file(self):
+        """all localisers read one file at once, and each says what it says alone; it is left as it
+        was"""
+        rng = random.Random(3)
+        name = os.path.join(os.path.dirname(self.topology), "shared.ndjson")
+        with open(name, "w", encoding="utf-8") as out:
+            out.writelines(line(rng, i) for i in range(2000))
+        with open(name, "rb") as file:
+            before = file.read()
+        commands = [[PROGRAM, "localise", "--topology", self.topology, "--evidence", name,
+                     "--localiser", localiser, "--json"] for localiser in LOCALISERS]
+        alone = [subprocess.run(one, check=True, capture_output=True).stdout for one in commands]
+        running = [subprocess.Popen(one, stdout=subprocess.PIPE) for one in 2 * commands]
+        for process, wanted in zip(running, 2 * alone):
+            said = process.communicate()[0]
+            self.assertEqual(process.returncode, 0)
+            self.assertEqual(*({**json.loads(text), "took_ms": 0} for text in (said, wanted)))
+        with open(name, "rb") as file:
+            self.assertEqual(file.read(), before)
+
     def test_the_last_line_is_bad(self):
         def lines():
             rng = random.Random(2)
