@@ -126,8 +126,10 @@ static int check_asker(const struct pd_fleet_order *order, const struct pd_http_
 /* ---- all of it ---- */
 
 static int check_signed(struct pd_agent_orders *orders, const struct pd_fleet_order *order,
-                        struct pd_error *error)
+                        const struct pd_http_request *request, struct pd_error *error)
 {
+    const gnutls_datum_t proven = {(unsigned char *)(uintptr_t)request->certificate,
+                                   (unsigned)request->certificate_bytes};
     struct pd_credentials_set *set = pd_http_credentials_hold(orders->credentials);
     struct pd_fleet_order_signer signer = {.until_ns = 0};
     int err;
@@ -137,7 +139,8 @@ static int check_signed(struct pd_agent_orders *orders, const struct pd_fleet_or
         signer = orders->signer;
     }
     pthread_mutex_unlock(&orders->lock);
-    err = pd_fleet_order_signed(order, &set->tls, &signer, error);
+    err = pd_fleet_order_signed(order, &set->tls, &signer, request->certificate ? &proven : NULL,
+                                error);
     if (!err) {
         pthread_mutex_lock(&orders->lock);
         orders->signer = signer;
@@ -163,7 +166,7 @@ static int check(struct pd_agent_orders *orders, const struct pd_http_request *r
         err = pd_fleet_order_timely(&order->terms, pd_clock_wall_us(), error);
     }
     if (!err) {
-        err = check_signed(orders, order, error);
+        err = check_signed(orders, order, request, error);
     }
     if (err) {
         return err;

@@ -421,13 +421,20 @@ static int check_signer(const struct pd_fleet_order *order, const struct pd_tls 
     return 0;
 }
 
+static bool is_signer(const struct pd_fleet_order *order, const gnutls_datum_t *certificate)
+{
+    return certificate && certificate->size == order->chain[0].size &&
+           !memcmp(certificate->data, order->chain[0].data, certificate->size);
+}
+
 int pd_fleet_order_signed(const struct pd_fleet_order *order, const struct pd_tls *tls,
-                          struct pd_fleet_order_signer *known, struct pd_error *error)
+                          struct pd_fleet_order_signer *known, const gnutls_datum_t *proven,
+                          struct pd_error *error)
 {
     int err = tls->ca ? check_signer(order, tls, known, error)
                       : none(error, "there is no CA here (--tls-ca) to know a controller by");
 
-    if (err) {
+    if (err || is_signer(order, proven)) {
         return err;
     }
     return pd_http_sign_check(&order->chain[0], order->bytes, order->signed_bytes,

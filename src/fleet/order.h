@@ -83,13 +83,16 @@ int pd_fleet_order_timely(const struct pd_fleet_order_terms *terms, uint64_t now
                           struct pd_error *error);
 
 /* Has a controller signed it? `known` is the certificate that was found to be one last, and becomes
- * this one; all zero at first. -PD_E_FORBIDDEN. */
+ * this one; all zero at first. `proven`: a certificate whose key the connection that it came by has
+ * proven, DER: where that is the signer's own, its signature could say no more and is not looked at
+ * (NULL: none). -PD_E_FORBIDDEN. */
 struct pd_fleet_order_signer {
     struct pd_fleet_proof_hash certificate;
     uint64_t until_ns; /* monotonic */
 };
 int pd_fleet_order_signed(const struct pd_fleet_order *order, const struct pd_tls *tls,
-                          struct pd_fleet_order_signer *known, struct pd_error *error);
+                          struct pd_fleet_order_signer *known, const gnutls_datum_t *proven,
+                          struct pd_error *error);
 
 /* The orders of those below: what came, with their ways before its own. `order` and `below` must
  * outlive it. -ENOMEM. */

@@ -152,6 +152,19 @@ static void say_forbidden(struct pd_http *http, const struct pd_http_exchange *e
                         &why);
 }
 
+static void show_certificate(const struct pd_http *http, const struct pd_http_exchange *exchange,
+                             struct pd_http_request *request)
+{
+    gnutls_session_t session = pd_http_session(http, exchange->connection);
+    unsigned shown = 0;
+    const gnutls_datum_t *chain = session ? gnutls_certificate_get_peers(session, &shown) : NULL;
+
+    if (chain && shown) {
+        request->certificate = chain->data;
+        request->certificate_bytes = chain->size;
+    }
+}
+
 void pd_http_ask(struct pd_http *http, struct pd_http_exchange *exchange, struct pd_answer *answer)
 {
     char address[64];
@@ -174,6 +187,7 @@ void pd_http_ask(struct pd_http *http, struct pd_http_exchange *exchange, struct
     };
 
     pd_http_name_peer(exchange->connection, address, sizeof address);
+    show_certificate(http, exchange, &request);
     http->service.answer(http->service.context, &request, answer);
     if (answer->http_status == 403) {
         say_forbidden(http, exchange);

@@ -48,6 +48,8 @@ struct pd_http_request {
     bool page;                   /* sent by a page in a browser: reads, and runs nothing */
     const char *address;         /* where it came from: "10.0.0.1", or "unix" */
     const char *peer;            /* name of who sent it, for logs: an agent's is its host's ID */
+    const void *certificate;     /* that the connection's other end has proven, DER; NULL: none */
+    size_t certificate_bytes;
 };
 
 enum pd_http_event {

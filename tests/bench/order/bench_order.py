@@ -106,7 +106,8 @@ def main():
     programs.BIN = args.bin or programs.BIN
     cost = json.loads(subprocess.run([programs.program("tests/order_cost")], check=True,
                                      capture_output=True, text=True).stdout)
-    chain_us = cost["sign_us"] + LEVELS * cost["check_us"] + cost["pass_us"]
+    chain_us = (cost["sign_us"] + cost["top_us"] + (LEVELS - 1) * cost["check_us"]
+                + cost["pass_us"])
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pathdump-order-"))
         fleet = Fleet(stack, folder, args.flows)

@@ -85,11 +85,12 @@ static struct pd_fleet_orders *sign(struct pd_credentials *credentials)
     return orders;
 }
 
-static int check_signer(const struct pd_fleet_order *order, struct pd_error *error)
+static int check_signer(const struct pd_fleet_order *order, const gnutls_datum_t *proven,
+                        struct pd_error *error)
 {
     struct pd_credentials_set *set = pd_http_credentials_hold(agent);
     struct pd_fleet_order_signer nobody = {.until_ns = 0};
-    int err = pd_fleet_order_signed(order, &set->tls, &nobody, error);
+    int err = pd_fleet_order_signed(order, &set->tls, &nobody, proven, error);
 
     pd_http_credentials_drop(set);
     return err;
@@ -105,7 +106,7 @@ static int judge(const char *text, const json_t *document, const struct pd_tree 
 
     if (!err) {
         err = pd_fleet_order_prove(&order, document, host->host, below, below_len, &error);
-        err = err ? err : check_signer(&order, &error);
+        err = err ? err : check_signer(&order, NULL, &error);
         pd_fleet_order_done(&order);
     }
     assert_true(!err || (err == -PD_E_FORBIDDEN && *error.text));
@@ -259,6 +260,36 @@ static void only_controllers_sign(void **state)
     authority_close(&strangers);
 }
 
+static void read_order(struct pd_credentials *signer, struct pd_fleet_order *ret_order)
+{
+    struct pd_fleet_orders *orders = sign(signer);
+    char *text = pd_fleet_orders_text(orders, &tops[0]);
+
+    assert_int_equal(pd_fleet_order_read(text, ret_order, NULL), 0);
+    free(text);
+    pd_fleet_orders_free(orders);
+}
+
+/* Who brings an order and has proven the signer's key needs no signature, and nobody else; that he
+ * is a controller is asked of him, too. */
+static void a_proven_key_stands_for_its_signature_alone(void **state)
+{
+    struct pd_fleet_order order, of_host;
+    struct pd_error error;
+
+    (void)state;
+    read_order(controller, &order);
+    read_order(agent, &of_host);
+    assert_int_equal(check_signer(&order, &of_host.chain[0], &error), 0);
+    order.bytes[order.signature_at + order.signature_bytes - 1] ^= 1;
+    assert_int_equal(check_signer(&order, &order.chain[0], &error), 0);
+    assert_int_equal(check_signer(&order, NULL, &error), -PD_E_FORBIDDEN);
+    assert_int_equal(check_signer(&order, &of_host.chain[0], &error), -PD_E_FORBIDDEN);
+    assert_int_equal(check_signer(&of_host, &of_host.chain[0], &error), -PD_E_FORBIDDEN);
+    pd_fleet_order_done(&order);
+    pd_fleet_order_done(&of_host);
+}
+
 /* What was signed before goes on being good, and so is what is signed after. */
 static void a_certificate_may_be_renewed(void **state)
 {
@@ -384,6 +415,7 @@ int main(void)
         cmocka_unit_test(it_is_for_nothing_else),
         cmocka_unit_test(clocks_may_be_half_a_minute_apart),
         cmocka_unit_test(only_controllers_sign),
+        cmocka_unit_test(a_proven_key_stands_for_its_signature_alone),
         cmocka_unit_test(a_certificate_may_be_renewed),
         cmocka_unit_test(no_mutation_is_taken),
         cmocka_unit_test(there_is_one_form),
