@@ -74,9 +74,14 @@ static const char *port_text(const struct tail_port *port, char text[PORT_TEXT_B
     return text;
 }
 
+static bool is_known(const struct tail_port *before)
+{
+    return before && before->bins.samples;
+}
+
 static bool is_new(const struct tail_port *now, const struct tail_port *before)
 {
-    return !before || !before->bins.samples || now->low > before->high;
+    return is_known(before) && now->low > before->high;
 }
 
 static void tell_port(const struct tail_port *port, const struct tail_port *before, double percent,
@@ -94,7 +99,7 @@ static void tell_port(const struct tail_port *port, const struct tail_port *befo
                            "at most %" PRIu64,
                            port_text(port, text), percent, port->bins.samples, port->value,
                            port->low, port->high, port->others);
-    if (before && before->bins.samples) {
+    if (is_known(before)) {
         pd_app_report_evidence(
             report, "%s: %s, %" PRIu64 " in the span before (%" PRIu64 " to %" PRIu64 ")",
             port_text(port, text), is_new(port, before) ? "new" : "not new", before->value,
@@ -121,8 +126,7 @@ static json_t *port_row(const struct tail_port *port, const struct tail_port *be
                      "to", (json_int_t)port->to, "samples", (json_int_t)port->bins.samples, "value",
                      (json_int_t)port->value, "low", (json_int_t)port->low, "high",
                      (json_int_t)port->high, "before",
-                     before && before->bins.samples ? json_integer((json_int_t)before->value)
-                                                    : json_null(),
+                     is_known(before) ? json_integer((json_int_t)before->value) : json_null(),
                      "slow", (int)port->slow);
 }
 
@@ -147,22 +151,51 @@ static void show(const struct tail_ports *now, const struct tail_ports *before, 
     free((void *)order);
 }
 
+/* What stands of the slow ports. */
+struct slow {
+    size_t ports, fresh, unknown; /* unknown: of which nothing was measured before */
+    const struct tail_port *first;
+};
+
+static void say(const struct slow *slow, size_t measured, double percent, struct pd_report *report)
+{
+    char text[PORT_TEXT_BYTES];
+
+    if (!measured) {
+        pd_app_report_say(report, "nothing was measured");
+    } else if (!slow->ports) {
+        pd_app_report_say(report, "no port makes the tail of a path alone");
+    } else if (slow->ports == 1) {
+        pd_app_report_say(report,
+                          "switch %s slows these flows: %.4g %% of packets wait at most "
+                          "%" PRIu64 "%s",
+                          port_text(slow->first, text), percent, slow->first->value,
+                          slow->fresh     ? ", which is new"
+                          : slow->unknown ? "; nothing was measured there before"
+                                          : ", as before");
+    } else {
+        pd_app_report_say(report, "%zu ports slow these flows, %zu of them anew; most switch %s",
+                          slow->ports, slow->fresh, port_text(slow->first, text));
+    }
+}
+
+/* A port of which nothing was measured before may always have been slow: never for certain. */
 static void judge(const struct pd_app_call *call, const struct tail_ports *now,
                   const struct tail_ports *before, struct pd_report *report)
 {
     const double percent = 100 * pd_app_arg_number(call->args, "quantile", 0.99);
-    const struct tail_port *first = NULL;
-    size_t slow = 0, few = 0, fresh = 0;
-    char text[PORT_TEXT_BYTES];
+    struct slow slow = {0};
+    size_t few = 0;
 
     for (size_t i = 0; i < now->len; i++) {
         const struct tail_port *port = &now->ports[i];
         const struct tail_port *then = pd_tail_latency_ports_find(before, port->sw, port->to);
         few += !port->enough;
         if (port->slow) {
-            slow++;
-            fresh += is_new(port, then);
-            first = !first || port->value > first->value ? port : first;
+            slow.ports++;
+            slow.fresh += is_new(port, then);
+            slow.unknown += !is_known(then);
+            slow.first = !slow.first || port->value > slow.first->value ? port : slow.first;
             tell_port(port, then, percent, call->world->topology, report);
         }
     }
@@ -170,22 +203,14 @@ static void judge(const struct pd_app_call *call, const struct tail_ports *now,
         pd_app_report_lacks(report, "%zu of %zu ports have too few samples for that quantile", few,
                             now->len);
     }
-    report->certain = now->len > 0 && !few;
-    report->confidence = now->len ? 0.95 : 0;
-    if (!now->len) {
-        pd_app_report_say(report, "nothing was measured");
-    } else if (!slow) {
-        pd_app_report_say(report, "no port makes the tail of a path alone");
-    } else if (slow == 1) {
-        pd_app_report_say(report,
-                          "switch %s slows these flows: %.4g %% of packets wait at most "
-                          "%" PRIu64 "%s",
-                          port_text(first, text), percent, first->value,
-                          fresh ? ", which is new" : ", as before");
-    } else {
-        pd_app_report_say(report, "%zu ports slow these flows, %zu of them anew; most switch %s",
-                          slow, fresh, port_text(first, text));
+    if (slow.unknown) {
+        pd_app_report_lacks(report,
+                            "what %zu of %zu slow ports were like before: nothing was measured",
+                            slow.unknown, slow.ports);
     }
+    report->certain = now->len > 0 && !few && !slow.unknown;
+    report->confidence = now->len ? 0.95 : 0;
+    say(&slow, now->len, percent, report);
 }
 
 static int check(const struct pd_app_call *call, struct pd_error *error)
