@@ -149,8 +149,8 @@ static void parts_merge_into_all(void **state)
 {
     static const char *const args[] = {"{\"name\":\"latency\"}",
                                        "{\"name\":\"latency\",\"by\":\"flow\"}",
-                                       "{\"name\":\"worst\",\"by\":\"flow-port\",\"quantiles\":1,"
-                                       "\"to\":1790000000.25}",
+                                       ("{\"name\":\"worst\",\"by\":\"flow-port\","
+                                        "\"quantiles\":1,\"to\":1790000000.25}"),
                                        "{\"name\":\"latency\",\"by\":\"flow-port\"}"};
     static struct store store;
     (void)state;
