@@ -105,10 +105,10 @@ static inline void memory_switch_open(const char *program, uint32_t id, const ch
                                                 .ports_max = MEMORY_PORTS,
                                                 .captures = true};
     memory_must(pd_swx_switch_open(&config, sw, &error), &error);
-    for (uint16_t i = 1; i <= MEMORY_PORTS; i++) {
+    for (unsigned i = 1; i <= MEMORY_PORTS; i++) {
         struct memory_port *port = calloc(1, sizeof *port);
         memory_must(port ? 0 : -ENOMEM, &error);
-        port->port = (struct pd_swx_port){.ops = &memory_ops, .number = i, .fd = -1};
+        port->port = (struct pd_swx_port){.ops = &memory_ops, .number = (uint16_t)i, .fd = -1};
         sw->ports[i] = &port->port;
     }
     folder_remove(folder);

@@ -186,7 +186,7 @@ static int ask_flow(struct hops *hops, const char *text, struct pd_error *error)
 static void tell_slow(const struct pd_app_call *call, const struct latency *state,
                       const struct pd_app_links *now, struct pd_report *report)
 {
-    char text[PD_LINKS_TEXT_BYTES], first[PD_LINKS_TEXT_BYTES] = "";
+    char text[PD_LINKS_TEXT_BYTES] = "", first[PD_LINKS_TEXT_BYTES] = "";
     unsigned slow = 0;
 
     for (uint32_t i = 0; i < now->len; i++) {
@@ -196,12 +196,14 @@ static void tell_slow(const struct pd_app_call *call, const struct latency *stat
         }
         const struct pd_link_match match = pd_app_links_ends(call, i);
         const float before = pd_link_latency_past_middle(past);
-        pd_topology_links_format(call->world->topology, i, slow++ ? text : first);
+        pd_topology_links_format(call->world->topology, i, text);
+        if (!slow++) {
+            memcpy(first, text, sizeof first);
+        }
         pd_app_report_link(report, match.from, match.to);
         pd_app_report_row(report, "links",
-                          json_pack("{s:s, s:f, s:f}", "link", slow == 1 ? first : text,
-                                    "latency_ns", (double)now->values[i], "before_ns",
-                                    (double)before));
+                          json_pack("{s:s, s:f, s:f}", "link", text, "latency_ns",
+                                    (double)now->values[i], "before_ns", (double)before));
     }
     if (slow) {
         pd_app_report_say(report, "%u direction%s slower than before: %s%s", slow,

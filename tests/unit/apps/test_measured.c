@@ -74,7 +74,7 @@ static void what_arrived_counts_at_least(void **state)
 
 static json_t *balance(struct fake_world *world, const char *rows)
 {
-    for (uint16_t i = 0; i < FLOWS; i++) {
+    for (unsigned i = 0; i < FLOWS; i++) {
         flow(world, (uint16_t)(1000 + i), i % 2 ? "1,9,17,11,3" : "1,9,18,11,3", .01);
     }
     measure(world, rows);

@@ -212,7 +212,7 @@ static void test_let_go(void **state)
     struct fixture *fixture = *state;
     int fd = ask(fixture, "/3~");
     struct pollfd waiting = {.fd = fd, .events = POLLIN};
-    char text[2000];
+    char text[2000] = "";
     size_t len = 0, rest;
 
     while (len < sizeof text && count_digits(text, len) < 3) {

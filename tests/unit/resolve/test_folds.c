@@ -167,14 +167,14 @@ static void a_full_table_replaces_the_silent(void **state)
     int replaced = 0, there = 0;
     (void)state;
     bench_init(&bench, 8);
-    for (uint16_t port = 0; port < FLOWS; port++) {
-        const struct pd_sample sample = sample_of(port, 0, 1 + (uint64_t)port);
+    for (unsigned port = 0; port < FLOWS; port++) {
+        const struct pd_sample sample = sample_of((uint16_t)port, 0, 1 + (uint64_t)port);
         const int more = pd_resolve_folds_add(bench.folds, &sample);
         assert_in_range(more, 0, 1);
         replaced += more;
     }
-    for (uint16_t port = 0; port < FLOWS; port++) {
-        const struct pd_sample sample = sample_of(port, 0, 0);
+    for (unsigned port = 0; port < FLOWS; port++) {
+        const struct pd_sample sample = sample_of((uint16_t)port, 0, 0);
         there += pd_resolve_folds_decide(bench.folds, &sample.flow, &found) == 0;
     }
     assert_int_equal(there + replaced, FLOWS);
