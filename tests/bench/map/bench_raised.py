@@ -81,7 +81,8 @@ def main():
         folder = os.path.join(at, "agent")
         os.mkdir(folder)
         with Daemon(folder, "--host-id", str(host), "--controller", f"http://127.0.0.1:{port}",
-                    topology=topology, intake="live:rx") as agent:
+                    "--alarm-budget", str(2 * ALARMS), topology=topology,
+                    intake="live:rx") as agent:
             agent.wait_state("running")
             with Controller(at, topology, {host: agent.url}, port=port) as controller:
                 controller.wait(controller.status)
