@@ -214,6 +214,13 @@ static int is_proven(struct bh_case *c, const struct fault *fault, bool *ret_pro
 
 /* ---- the verdict ---- */
 
+/* How likely what is named is right. Unproven, each link left is as likely as another, and so is a
+ * cause beside them all: a host that takes nothing, or paths that are not what they were. */
+static double confidence_in(const struct fault *fault, bool proven)
+{
+    return proven ? 1 - fault->chance : 1. / (double)(fault->links + 1);
+}
+
 static void show_flows(struct bh_case *c)
 {
     const struct bh_flow *last = NULL;
@@ -255,7 +262,7 @@ int pd_blackhole_conclude(struct bh_case *c, struct pd_error *error)
     unsigned faults = 0;
     int err = join(c, &faults);
     bool proven = faults && faults < FAULTS_MAX, path_known = true, one;
-    double chance = 0;
+    double confidence = faults ? 1 : 0;
 
     if (err) {
         return pd_fail(error, err, "blackhole: %s", pd_error_text(err));
@@ -267,7 +274,7 @@ int pd_blackhole_conclude(struct bh_case *c, struct pd_error *error)
         err = is_proven(c, &fault, &one, error);
         proven &= one;
         path_known &= fault.path_known;
-        chance = fmax(chance, fault.chance);
+        confidence = fmin(confidence, confidence_in(&fault, one));
     }
     if (err) {
         return err;
@@ -275,9 +282,7 @@ int pd_blackhole_conclude(struct bh_case *c, struct pd_error *error)
     show_flows(c);
     say(c, faults, path_known);
     c->report->certain = proven;
-    if (faults) {
-        c->report->confidence = !path_known ? 0.5 : proven ? 1 - chance : 0.9;
-    }
+    c->report->confidence = confidence;
     if (faults > 1) {
         pd_app_report_evidence(c->report, "one blackhole does not explain it: %u do", faults);
     }

@@ -73,6 +73,11 @@ static bool has_switch(const json_t *report, json_int_t id)
     return false;
 }
 
+static double confidence(const json_t *report)
+{
+    return json_number_value(json_object_get(report, "confidence"));
+}
+
 static void aggregate_to_core_gives_three_switches(void **state)
 {
     struct fake_world *world = *state;
@@ -83,6 +88,7 @@ static void aggregate_to_core_gives_three_switches(void **state)
     assert_true(has_switch(report, 9) && has_switch(report, 17) && has_switch(report, 11));
     assert_int_equal(len_of(report, "links"), 0);
     assert_false(report_certain(report));
+    assert_float_equal(confidence(report), 1. / 3, 1e-9); /* two links, or what is none */
     json_decref(report);
 }
 
@@ -95,6 +101,7 @@ static void rack_to_aggregate_gives_four_switches(void **state)
     assert_int_equal(len_of(report, "switches"), 4);
     assert_true(has_switch(report, 1) && has_switch(report, 9) && has_switch(report, 11) &&
                 has_switch(report, 3));
+    assert_float_equal(confidence(report), 1. / 3, 1e-9); /* 1-9, 11-3, or neither */
     json_decref(report);
 }
 
