@@ -23,11 +23,11 @@ import random
 import subprocess
 import sys
 import tempfile
-import threading
 
 import pint_codes
 import pint_runs
 import plots
+from kept import Kept
 from pint_codes import mean, quantile
 
 LOADS, OVERHEADS = (.3, .7), (0, 28, 48, 68, 88, 108)
@@ -40,29 +40,6 @@ BINS = {"web-search": (10000, 30000, 60000, 100000, 300000, 1000000, 3000000, 10
 PATHS = {"fat-tree 8": (2, 4), "ladder": (8, 16, 24), "Kdl": (10, 20, 30, 40, 50, 58),
          "UsCarrier": (8, 16, 24, 30, 35)}
 COLOURS = (*plots.COLOURS, "#CC79A7", "#56B4E9", "#000000", "#E69F00")
-
-
-class Kept:
-    """runs of before, one a line; without a file none is kept"""
-
-    def __init__(self, name):
-        self.name, self.found, self.lock = name, {}, threading.Lock()
-        if name and os.path.exists(name):
-            with open(name, encoding="utf-8") as file:
-                for line in file:
-                    row = json.loads(line)
-                    self.found[row["key"]] = row["found"]
-
-    def get(self, key, make):
-        key = json.dumps(key)
-        if key not in self.found:
-            found = make()
-            with self.lock:
-                self.found[key] = found
-                if self.name:
-                    with open(self.name, "a", encoding="utf-8") as file:
-                        file.write(json.dumps({"key": key, "found": found}) + "\n")
-        return self.found[key]
 
 
 def spread(values):

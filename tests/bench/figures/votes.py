@@ -27,9 +27,9 @@ import random
 import subprocess
 import sys
 import tempfile
-import threading
 
 import plots
+from kept import Kept
 
 LOCALISERS = ("votes", "integer", "binary", "evidence")
 SHAPE = {"pods": 2, "tors": 20, "t1": 8, "t2": 10, "hosts": 40}     # section 6
@@ -191,29 +191,6 @@ def run(options, point, seed):
     return found
 
 
-class Kept:
-    """runs of before, one a line; without a file none is kept"""
-
-    def __init__(self, name):
-        self.name, self.found, self.lock = name, {}, threading.Lock()
-        if name and os.path.exists(name):
-            with open(name, encoding="utf-8") as file:
-                for line in file:
-                    row = json.loads(line)
-                    self.found[row["run"]] = row["found"]
-
-    def run(self, options, point, seed):
-        key = f"{seed} {point}"
-        if key not in self.found:
-            found = run(options, point, seed)
-            with self.lock:
-                self.found[key] = found
-                if self.name:
-                    with open(self.name, "a", encoding="utf-8") as file:
-                        file.write(json.dumps({"run": key, "found": found}) + "\n")
-        return self.found[key]
-
-
 # ---- figures
 
 def mean_error(values):
@@ -310,7 +287,9 @@ def main():
         options.jobs) as pool:
         for shape in {point.shape for point in points}:
             network(options, {**SHAPE, "pods": shape})
-        for (point, _), result in zip(jobs, pool.map(lambda job: kept.run(options, *job), jobs)):
+        def once(job):
+            return kept.get([repr(job[0]), job[1]], lambda: run(options, *job))
+        for (point, _), result in zip(jobs, pool.map(once, jobs)):
             found[point].append(result)
     for name, figure in chosen.items():
         rows = list(rows_of(name, figure, found))

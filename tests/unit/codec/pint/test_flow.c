@@ -1,41 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Flows: known paths, changes, walks that are not in the file, bounds. On a fat-tree of 4. */
-#include "networks.h"
-
 #include "codec/pint/flow.h"
+#include "tests/unit/codec/pint/world.h"
 
 static const uint32_t first[] = {1, 9, 17, 11, 3}, other[] = {1, 10, 19, 12, 3},
                       detour[] = {1, 10, 20, 12, 4, 11, 3}, crossed[] = {1, 9, 20, 11, 3};
-
-struct world {
-    struct pd_topology *topology;
-    struct pd_pint_plan *plan;
-    struct pd_pint_receiver *receiver;
-    struct pd_pint_flow *flow;
-    struct random random;
-};
-
-static void open_world(struct world *world, unsigned bits, unsigned instances, unsigned tau,
-                       unsigned layer, size_t room_bytes)
-{
-    *world = (struct world){.random = {test_seed()}};
-    assert_int_equal(pd_topology_fat_tree(4, &world->topology, NULL), 0);
-    world->plan = path_plan(bits, instances, tau, layer);
-    const struct pd_pint_receiver_config config = {
-        .topology = world->topology, .plan = world->plan, .room_bytes = room_bytes};
-    assert_int_equal(pd_pint_receiver_new(&config, &world->receiver), 0);
-    assert_int_equal(pd_pint_flow_new(world->receiver, pd_topology_switch(world->topology, 1),
-                                      pd_topology_switch(world->topology, 3), &world->flow),
-                     0);
-}
-
-static void close_world(struct world *world)
-{
-    pd_pint_flow_free(world->flow);
-    pd_pint_receiver_free(world->receiver);
-    pd_pint_plan_free(world->plan);
-    pd_topology_free(world->topology);
-}
 
 static void send(struct world *world, const uint32_t *ids, uint32_t len, uint32_t offset,
                  unsigned pkts)
@@ -75,7 +44,7 @@ static void paths_become_known(void **state)
 {
     struct world world;
     (void)state;
-    open_world(&world, 8, 1, 0, 65536, 0);
+    open_world(&world, path_plan(8, 1, 0, 65536), 0);
     SEND(&world, first, 0, 10);
     EXPECT(&world, 0, PD_PINT_KNOWN, first);
     assert_int_equal(pd_pint_flow_record(world.flow, 0)->known_at, 3); /* 3 * 8 bits >= 20 */
@@ -87,7 +56,7 @@ static void hosts_may_route_before_the_first_switch(void **state)
 {
     struct world world;
     (void)state;
-    open_world(&world, 8, 1, 32768, 65536, 0);
+    open_world(&world, path_plan(8, 1, 32768, 65536), 0);
     SEND(&world, first, 2, 60);
     EXPECT(&world, 0, PD_PINT_KNOWN, first);
     assert_int_equal(pd_pint_flow_record(world.flow, 0)->path.first_hop, 3);
@@ -98,7 +67,7 @@ static void changes_begin_records(void **state)
 {
     struct world world;
     (void)state;
-    open_world(&world, 8, 2, 0, 65536, 0);
+    open_world(&world, path_plan(8, 2, 0, 65536), 0);
     SEND(&world, first, 0, 20);
     SEND(&world, other, 0, 20);
     SEND(&world, detour, 0, 20);
@@ -119,7 +88,7 @@ static void a_change_before_anything_is_known(void **state)
 {
     struct world world;
     (void)state;
-    open_world(&world, 8, 1, 0, 65536, 0);
+    open_world(&world, path_plan(8, 1, 0, 65536), 0);
     SEND(&world, first, 0, 2);
     SEND(&world, other, 0, 20);
     assert_int_equal(pd_pint_flow_end(world.flow), 0);
@@ -137,7 +106,7 @@ static void walks_beside_the_file_are_miscabled(void **state)
 {
     struct world world;
     (void)state;
-    open_world(&world, 8, 2, 49152, 22938, 0);
+    open_world(&world, path_plan(8, 2, 49152, 22938), 0);
     SEND(&world, crossed, 0, 80);
     assert_int_equal(pd_pint_flow_end(world.flow), 0);
     EXPECT(&world, 0, PD_PINT_MISCABLED, crossed);
@@ -149,7 +118,7 @@ static void noise_is_infeasible(void **state)
 {
     struct world world;
     (void)state;
-    open_world(&world, 8, 1, 32768, 65536, 0);
+    open_world(&world, path_plan(8, 1, 32768, 65536), 0);
     for (unsigned i = 0; i < 300; i++) {
         size_t record;
         assert_int_equal(pd_pint_flow_add(world.flow, (uint32_t)random_next(&world.random),
@@ -168,7 +137,7 @@ static void without_room_flows_stay_undecided_and_are_counted(void **state)
 {
     struct world world;
     (void)state;
-    open_world(&world, 8, 1, 0, 65536, 1);
+    open_world(&world, path_plan(8, 1, 0, 65536), 1);
     SEND(&world, first, 0, 1);
     struct pd_pint_flow *second = NULL;
     size_t record;

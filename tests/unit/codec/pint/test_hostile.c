@@ -1,46 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Digests that do not tell what they should: switches that take no part or write wrong bits, one ID
  * for all packets, one packet, every TTL. No path is called known that was not taken. */
-#include "networks.h"
-
 #include "codec/pint/flow.h"
+#include "tests/unit/codec/pint/world.h"
 
 enum { PLANS = 4 };
 
 static const uint32_t taken[] = {1, 9, 17, 11, 3};
 enum { LEN = sizeof taken / sizeof *taken };
 
-struct world {
-    struct pd_topology *topology;
-    struct pd_pint_plan *plan;
-    struct pd_pint_receiver *receiver;
-    struct pd_pint_flow *flow;
-    struct random random;
-};
-
-static void open_world(struct world *world, unsigned plan)
+static struct pd_pint_plan *plan_number(unsigned n)
 {
     static const unsigned plans[PLANS][4] = {
         {8, 1, 0, 65536}, {8, 2, 32768, 65536}, {4, 2, 49152, 22938}, {8, 1, 65535, 65536}};
-    const unsigned *of = plans[plan];
 
-    *world = (struct world){.random = {test_seed()}};
-    assert_int_equal(pd_topology_fat_tree(4, &world->topology, NULL), 0);
-    world->plan = path_plan(of[0], of[1], of[2], of[3]);
-    const struct pd_pint_receiver_config config = {.topology = world->topology,
-                                                   .plan = world->plan};
-    assert_int_equal(pd_pint_receiver_new(&config, &world->receiver), 0);
-    assert_int_equal(pd_pint_flow_new(world->receiver, pd_topology_switch(world->topology, 1),
-                                      pd_topology_switch(world->topology, 3), &world->flow),
-                     0);
-}
-
-static void close_world(struct world *world)
-{
-    pd_pint_flow_free(world->flow);
-    pd_pint_receiver_free(world->receiver);
-    pd_pint_plan_free(world->plan);
-    pd_topology_free(world->topology);
+    return path_plan(plans[n][0], plans[n][1], plans[n][2], plans[n][3]);
 }
 
 /* How a switch of the path behaves. */
@@ -90,7 +64,7 @@ static void an_ill_switch_invents_no_path(void **state)
     for (unsigned turn = 0; turn < PLANS * LEN * 2; turn++) {
         const struct ill ill = {turn / 2 % LEN, turn % 2, 0xffff};
         struct world world;
-        open_world(&world, turn / 2 / LEN);
+        open_world(&world, plan_number(turn / 2 / LEN), 0);
         for (unsigned i = 0; i < 120; i++) {
             send(&world, (uint32_t)random_next(&world.random), &ill);
         }
@@ -113,7 +87,7 @@ static void one_id_is_one_packet(void **state)
     (void)state;
     for (unsigned turn = 0; turn < 40 * PLANS; turn++) {
         struct world world;
-        open_world(&world, turn % PLANS);
+        open_world(&world, plan_number(turn % PLANS), 0);
         const uint32_t packet_id = (uint32_t)random_next(&world.random);
         for (unsigned i = 0; i < 700; i++) {
             send(&world, packet_id, &well);
@@ -135,7 +109,7 @@ static void others_are_heard_behind_one_id(void **state)
     struct world world;
 
     (void)state;
-    open_world(&world, 0);
+    open_world(&world, plan_number(0), 0);
     for (unsigned i = 0; i < 2000; i++) {
         send(&world, 77, &well);
     }
@@ -154,7 +128,7 @@ static void one_packet_is_no_certainty(void **state)
     (void)state;
     for (unsigned turn = 0; turn < 40 * PLANS; turn++) {
         struct world world;
-        open_world(&world, turn % PLANS);
+        open_world(&world, plan_number(turn % PLANS), 0);
         send(&world, (uint32_t)random_next(&world.random), &well);
         assert_int_equal(pd_pint_flow_end(world.flow), 0);
         const struct pd_pint_record *record = pd_pint_flow_record(world.flow, 0);
@@ -171,7 +145,7 @@ static void every_number_of_hops_is_met(void **state)
     size_t record;
 
     (void)state;
-    open_world(&world, 1);
+    open_world(&world, plan_number(1), 0);
     for (uint32_t hops = 0; hops <= 255; hops++) {
         const uint32_t packet_id = (uint32_t)random_next(&world.random);
         pd_pint_flow_add(world.flow, packet_id, (uint16_t)random_next(&world.random), hops, NULL,
