@@ -180,7 +180,7 @@ def exceeded(bed):
     for node, text in zip(nodes, texts):
         rows = [line.split() for line in text.splitlines()]
         names, values = [row for row in rows if row[0] == "Icmp:"]
-        six = {row[0]: int(row[1]) for row in rows if len(row) == 2}
+        six = {row[0]: int(row[1]) for row in rows if row[0].startswith("Icmp6")}
         found[node.id] = (float(rows[0][0]), int(dict(zip(names, values))["OutTimeExcds"])
                           + six.get("Icmp6OutTimeExcds", 0))
     return found
