@@ -21,7 +21,8 @@ DROP = ("add table inet drops; add chain inet drops in {{ type filter hook input
 # what each is asked; the first three name links by votes or by evidence
 ASKED = {"drop-causes": {}, "silent-drops": {"seconds": LOOK_S, "link_mbps": 1000},
          "protocol-bugs": {"seconds": LOOK_S, "link_mbps": 1000},
-         "server-drops": {"seconds": LOOK_S}, "incast": {"senders": SENDERS, "link_mbps": 8}}
+         "server-drops": {"seconds": LOOK_S}, "incast": {"senders": SENDERS, "link_mbps": 8},
+         "blackhole": {"seconds": LOOK_S}}
 
 
 class Untagged(unittest.TestCase):
@@ -66,6 +67,7 @@ class Untagged(unittest.TestCase):
             for name in ASKED:
                 report = self.ask(name)
                 self.assertEqual((report["links"], report["certain"]), ([], False), report)
+            self.assertEqual(self.ask("blackhole")["switches"], [])
             report = self.ask("silent-drops", method="votes")
             self.assertEqual(report["links"], [], report)
 
@@ -119,6 +121,18 @@ class Untagged(unittest.TestCase):
                 self.addCleanup(lambda p=process: (p.kill(), p.wait()))
         report = self.wait_report("incast", lambda r: r["links"] == [self.access])
         self.assertTrue(any(len(flow["path"]) > 1 for flow in report["flows"]), report)
+
+    def test_5_a_blackhole(self):
+        """no path is known where nothing arrives and nothing is tagged: its ends are among what is
+        suspected, and nothing is certain"""
+        time.sleep(LOOK_S)
+        ends = {int(end) for end in LINK.split("-")}
+        with Background(self.bed.hosts.values(), rate_mbit=1):
+            self.bed.faults.add("blackhole", *LINK.split("-"))
+            report = self.wait_report("blackhole", lambda r: ends <= set(r["switches"]))
+        self.assertEqual((report["links"], report["certain"]), ([], False), report)
+        self.assertLess(report["confidence"], .5)
+        self.assertTrue(any("is not known" in what for what in report["lacks"]), report)
 
 
 if __name__ == "__main__":
