@@ -7,7 +7,8 @@
 
 #include "query/merge.h"
 
-#define MEMORY ((uint64_t)4 << 20)
+#define MEMORY    ((uint64_t)4 << 20)
+#define WINDOW_US UINT64_C(60000000)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -55,6 +56,9 @@ static void make_query(struct pd_query *query, unsigned number)
     query->bin_bytes = query->k;
     query->rules.max_hops = (uint32_t)query->k;
     query->of = number & 1 ? PD_TIB_BY_FLOW : PD_TIB_BY_SOURCE;
+    if (query->name == PD_QUERY_LINK_LOAD) {
+        query->filter.to_us = WINDOW_US; /* it always has an end: pd_query_finish() sees to it */
+    }
 }
 
 static int verify(const struct pd_query *query, struct reading reading, struct pd_partial_end *end)
