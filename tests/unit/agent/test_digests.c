@@ -25,6 +25,8 @@
     "\"rounding\":\"nearest\",\"values\":[0,10,20,30],\"bounds\":[0,5,15,25]}],"                 \
     "\"sets\":[{\"weight\":65536,\"queries\":[\"path\",\"latency\"]}]}"
 
+enum { FLOWS_MAX = 1000, FLOOD = 20000 };
+
 static const uint32_t one[] = {1, 9, 17, 11, 3}, two[] = {1, 10, 20, 12, 4, 11, 3};
 static const uint32_t crossed[] = {1, 9, 20, 11, 3}; /* 9-20 is no cable */
 
@@ -61,9 +63,9 @@ static int set_up(void **state)
     assert_int_equal(pd_alarms_new(&alarms), 0);
     write_file("t.json", topology_file, sizeof topology_file, NULL);
     assert_int_equal(pd_pint_plan_parse(PLAN, strlen(PLAN), "plan", &theirs, &error), 0);
-    assert_int_equal(
-        pd_agent_digests_new(topology_file, theirs, 0, 1000, &counters, alarms, &digests, &error),
-        0);
+    assert_int_equal(pd_agent_digests_new(topology_file, theirs, 0, FLOWS_MAX, &counters, alarms,
+                                          &digests, &error),
+                     0);
     assert_int_equal(pd_pint_plan_parse(PLAN, strlen(PLAN), "plan", &plan, &error), 0);
     tap = pd_agent_digests_tap(digests, NULL);
     unlink(topology_file);
@@ -278,6 +280,29 @@ static void values_go_with_their_path(void **state)
     assert_int_equal(expect_values(parts.extras[0], parts.extra_bytes[0], 5), 10);
 }
 
+/* Flows that nobody has, a packet each, are as many as there is room for and more: flows that are
+ * known keep their paths, and each packet without room is counted. */
+static void a_flood_takes_no_known_path_away(void **state)
+{
+    struct pd_trajectory_record record = record_of(60);
+    struct parts parts = {.len = 0};
+    const uint64_t begun = counters.digests;
+    (void)state;
+    record.flow.src_port = 40002;
+    send_from(40002, one, 5, 0, 30);
+    assert_int_equal(counters.digests_lost, 0);
+    for (unsigned port = 1; port <= FLOOD; port++) {
+        send_from((uint16_t)port, two, 7, port, 1);
+    }
+    send_from(40002, one, 5, 30, 30);
+    pd_agent_digests_split(digests, &record, true, true, keep, &parts);
+    assert_int_equal(parts.len, 1);
+    assert_int_equal(parts.records[0].pkts, 60);
+    expect_path(&parts.records[0], one, 5);
+    assert_int_equal(counters.digests - begun, 60 + FLOOD);
+    assert_in_range(counters.digests_lost, FLOOD - FLOWS_MAX + 1, FLOOD - FLOWS_MAX + 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +311,7 @@ int main(void)
         cmocka_unit_test(flows_without_digests_stay_whole),
         cmocka_unit_test(walks_beside_the_file_raise_an_alarm),
         cmocka_unit_test(values_go_with_their_path),
+        cmocka_unit_test(a_flood_takes_no_known_path_away),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
