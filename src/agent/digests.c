@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flows with digests: a hash table of them, their parts since the last record, and the split. */
+/* Flows with digests: their parts since the last record, and the split. */
 #include "agent/digests.h"
 
 #include <endian.h>
@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/digests_flows.h"
 #include "agent/digests_watch.h"
 #include "base/clock.h"
 #include "base/grow.h"
@@ -17,32 +18,14 @@
 #include "packet/sample.h"
 #include "telemetry/column.h"
 
-#define BUCKETS      65536 /* a power of 2 */
-#define FORGET_NS    (120 * PD_NS_PER_S)
-#define SWEEP_STEPS  4                   /* buckets looked at for each record that leaves */
 #define COUNTS_BYTES ((size_t)256 << 20) /* what hops measured, of all flows */
 #define CHUNK_HEADER 6                   /* of further columns: kind, length */
-
-/* What went one way since the last record, and what was measured there since the last record with
- * a path. */
-struct part {
-    uint64_t pkts, bytes, first_ns, last_ns;
-    struct pd_telemetry_counts counts;
-};
-
-struct flow {
-    struct flow *next;
-    struct pd_flow_id id;
-    uint64_t mark; /* of another codec, 0 without one */
-    uint32_t host; /* ID of the receiver; 0: not in the topology */
-    struct pd_pint_flow *state;
-    uint64_t last_ns;
-    struct part parts[PD_PINT_RECORDS_MAX];
-};
 
 /* A frame's, until there are several. */
 struct sample {
     struct pd_flow_id id;
+    struct pd_digests_flow **bucket,
+        *flow; /* flow: NULL while it is not looked for, or not there */
     uint64_t mark, time_ns;
     uint32_t packet_id, hops, ip_bytes;
     uint16_t digest;
@@ -54,7 +37,6 @@ struct pd_digests {
     _Atomic(struct pd_pint_plan *) offered; /* exchanged: the plan's bytes come with it */
     _Atomic uint64_t aside_until_ns;        /* monotonic; 0: no plan settles. Relaxed */
     struct pd_digests_watch watch;
-    struct pd_pint_receiver *receiver;
     struct pd_agent_counters *counters;
     struct pd_intake_tap tap;
     const struct pd_intake_tap *next;
@@ -62,11 +44,7 @@ struct pd_digests {
     uint64_t key_bits; /* of marks of another codec; 0: digests are alone */
     struct sample samples[PD_PINT_DRAWS_MAX];
     unsigned samples_len;
-    struct flow *buckets[BUCKETS];
-    uint64_t flows_len, flows_max;
-    uint64_t newest_ns;
-    uint32_t hand;      /* of the sweep */
-    size_t counts_left; /* bytes */
+    struct pd_digests_flows flows;
     struct pd_telemetry_scale scales[PD_PINT_QUERIES_MAX];
     struct pd_telemetry_cell *cells; /* room to sort them */
     uint32_t cells_room;
@@ -75,48 +53,13 @@ struct pd_digests {
 
 /* ---- life */
 
-/* What is left has met no path. */
-static void counts_done(struct pd_digests *digests, struct pd_telemetry_counts *counts)
-{
-    uint64_t samples = 0;
-
-    for (uint32_t i = 0; i < counts->room; i++) {
-        samples += counts->cells[i].count;
-    }
-    if (samples) {
-        pd_count(&digests->counters->values_without_path, samples);
-    }
-    pd_telemetry_counts_clear(counts, &digests->counts_left);
-}
-
-static void flow_free(struct pd_digests *digests, struct flow *flow)
-{
-    for (size_t r = 0; r < PD_PINT_RECORDS_MAX; r++) {
-        counts_done(digests, &flow->parts[r].counts);
-    }
-    pd_pint_flow_free(flow->state);
-    free(flow);
-    digests->flows_len--;
-}
-
-static void forget_all(struct pd_digests *digests)
-{
-    for (uint32_t b = 0; b < BUCKETS; b++) {
-        while (digests->buckets[b]) {
-            struct flow *flow = digests->buckets[b];
-            digests->buckets[b] = flow->next;
-            flow_free(digests, flow);
-        }
-    }
-}
-
 void pd_agent_digests_free(struct pd_digests *digests)
 {
     if (!digests) {
         return;
     }
-    forget_all(digests);
-    pd_pint_receiver_free(digests->receiver);
+    pd_agent_digests_flows_forget(&digests->flows);
+    pd_pint_receiver_free(digests->flows.receiver);
     pd_pint_plan_free(digests->plan);
     pd_pint_plan_free(atomic_load(&digests->offered));
     pd_topology_free(digests->topology);
@@ -144,9 +87,9 @@ static int take_plan(struct pd_digests *digests, struct pd_pint_plan *plan)
         pd_pint_plan_free(plan);
         plan = NULL;
     }
-    pd_pint_receiver_free(digests->receiver);
+    pd_pint_receiver_free(digests->flows.receiver);
     pd_pint_plan_free(digests->plan);
-    digests->receiver = receiver;
+    digests->flows.receiver = receiver;
     digests->plan = plan;
     if (plan) {
         take_scales(digests);
@@ -164,6 +107,7 @@ int pd_agent_digests_new(const char *topology_file, struct pd_pint_plan *plan, u
 
     if (!err) {
         err = pd_topology_read(topology_file, &digests->topology, error);
+        digests->flows.topology = digests->topology;
     }
     if (err) {
         pd_pint_plan_free(plan);
@@ -178,8 +122,9 @@ int pd_agent_digests_new(const char *topology_file, struct pd_pint_plan *plan, u
     digests->counters = counters;
     digests->watch.alarms = alarms;
     digests->key_bits = key_bits;
-    digests->flows_max = flows_max;
-    digests->counts_left = COUNTS_BYTES;
+    digests->flows.counters = counters;
+    digests->flows.max = flows_max;
+    digests->flows.counts_left = COUNTS_BYTES;
     *ret_digests = digests;
     return 0;
 }
@@ -204,7 +149,7 @@ void pd_agent_digests_change(struct pd_digests *digests)
         return;
     }
     pd_agent_digests_flush(digests);
-    forget_all(digests);
+    pd_agent_digests_flows_forget(&digests->flows);
     digests->watch = (struct pd_digests_watch){.alarms = digests->watch.alarms};
     atomic_store_explicit(&digests->aside_until_ns,
                           pd_clock_monotonic_ns() + plan->settle_ms * PD_NS_PER_MS,
@@ -229,86 +174,17 @@ static bool is_aside(struct pd_digests *digests)
     return true;
 }
 
-/* ---- flows */
-
-static struct flow **bucket_of(struct pd_digests *digests, const struct pd_flow_id *id)
-{
-    return &digests->buckets[pd_flow_id_hash(id) & (BUCKETS - 1)];
-}
-
-static struct flow *find(struct pd_digests *digests, const struct pd_flow_id *id, uint64_t mark)
-{
-    struct flow *flow = *bucket_of(digests, id);
-
-    while (flow && (flow->mark != mark || !pd_flow_id_equal(&flow->id, id))) {
-        flow = flow->next;
-    }
-    return flow;
-}
-
-/* A linear look: once for each new flow, and hosts of a topology that names them are few beside its
- * flows. */
-static uint32_t host_of(const struct pd_topology *topology, const struct pd_flow_id *id)
-{
-    for (uint32_t h = 0; h < topology->hosts_len; h++) {
-        const struct pd_host *host = &topology->hosts[h];
-        for (uint32_t a = 0; a < host->addrs_len; a++) {
-            if (host->ip_versions[a] == id->ip_version &&
-                !memcmp(&host->addrs[a], &id->dst, sizeof id->dst)) {
-                return host->id;
-            }
-        }
-    }
-    return 0;
-}
-
-static struct flow *add(struct pd_digests *digests, const struct pd_flow_id *id, uint64_t mark)
-{
-    const uint32_t src = pd_topology_tor_alone(digests->topology, &id->src, id->ip_version);
-    const uint32_t dst = pd_topology_tor_alone(digests->topology, &id->dst, id->ip_version);
-    struct flow *flow = digests->flows_len < digests->flows_max ? calloc(1, sizeof *flow) : NULL;
-
-    if (!flow || pd_pint_flow_new(digests->receiver, src, dst, &flow->state)) {
-        free(flow);
-        return NULL;
-    }
-    flow->id = *id;
-    flow->mark = mark;
-    flow->host = host_of(digests->topology, id);
-    flow->next = *bucket_of(digests, id);
-    *bucket_of(digests, id) = flow;
-    digests->flows_len++;
-    return flow;
-}
-
-/* Some buckets at a time: flows without a packet for long go. */
-static void sweep(struct pd_digests *digests)
-{
-    for (unsigned i = 0; i < SWEEP_STEPS; i++) {
-        struct flow **at = &digests->buckets[digests->hand++ & (BUCKETS - 1)];
-        while (*at) {
-            struct flow *flow = *at;
-            if (flow->last_ns + FORGET_NS < digests->newest_ns) {
-                *at = flow->next;
-                flow_free(digests, flow);
-            } else {
-                at = &flow->next;
-            }
-        }
-    }
-}
-
 /* ---- frames */
 
 /* What the hops measured, before it is known which switches they are. */
-static void measure(struct pd_digests *digests, struct part *part, const struct pd_pint_draw *draw,
-                    uint16_t digest)
+static void measure(struct pd_digests *digests, struct pd_digests_part *part,
+                    const struct pd_pint_draw *draw, uint16_t digest)
 {
     struct pd_pint_code_at codes[PD_PINT_BITS_MAX];
     const size_t len = pd_pint_values(digests->plan, draw, digest, codes);
 
     for (size_t i = 0; i < len; i++) {
-        if (!pd_telemetry_counts_add(&part->counts, &digests->counts_left, codes[i].query,
+        if (!pd_telemetry_counts_add(&part->counts, &digests->flows.counts_left, codes[i].query,
                                      codes[i].hop, codes[i].code)) {
             pd_count(&digests->counters->values_lost, 1);
         }
@@ -318,10 +194,11 @@ static void measure(struct pd_digests *digests, struct part *part, const struct 
 static void take_sample(struct pd_digests *digests, const struct sample *sample,
                         const struct pd_pint_draw *draw)
 {
-    struct flow *flow = find(digests, &sample->id, sample->mark);
+    struct pd_digests_flow *flow = sample->flow;
     size_t record = 0;
 
-    flow = flow ? flow : add(digests, &sample->id, sample->mark);
+    flow = flow ? flow : pd_agent_digests_flow_in(*sample->bucket, &sample->id, sample->mark);
+    flow = flow ? flow : pd_agent_digests_flow_add(&digests->flows, &sample->id, sample->mark);
     pd_count(&digests->counters->digests, 1);
     if (!flow || pd_pint_flow_add(flow->state, sample->packet_id, sample->digest, sample->hops,
                                   draw, &record)) {
@@ -330,12 +207,46 @@ static void take_sample(struct pd_digests *digests, const struct sample *sample,
     }
     pd_agent_digests_watch(&digests->watch, &sample->id, flow->state,
                            pd_pint_flow_record(flow->state, record), sample->time_ns);
-    struct part *part = &flow->parts[record];
+    struct pd_digests_part *part = &flow->parts[flow->record = record];
     part->first_ns = part->pkts ? part->first_ns : sample->time_ns;
     part->last_ns = flow->last_ns = sample->time_ns;
     part->pkts++;
     part->bytes += sample->ip_bytes;
     measure(digests, part, draw, sample->digest);
+}
+
+/* What the sample will be added to, if its flow goes on as before. */
+static void prefetch(const struct pd_digests *digests, const struct sample *sample,
+                     const struct pd_pint_draw *draw)
+{
+    struct pd_pint_code_at codes[PD_PINT_BITS_MAX];
+    const struct pd_digests_flow *flow = sample->flow;
+    const size_t len = pd_pint_values(digests->plan, draw, sample->digest, codes);
+
+    pd_pint_flow_prefetch(flow->state);
+    for (size_t i = 0; i < len; i++) {
+        pd_telemetry_counts_prefetch(&flow->parts[flow->record].counts, codes[i].query,
+                                     codes[i].hop, codes[i].code);
+    }
+}
+
+/* Flows come in any order, so what they keep is seldom in the cache: that of several samples is
+ * asked for before the first of them waits for it. */
+static void look_ahead(struct pd_digests *digests, const struct pd_pint_draw *draws, unsigned len)
+{
+    for (unsigned i = 0; i < len; i++) {
+        struct sample *sample = &digests->samples[i];
+        sample->flow = pd_agent_digests_flow_in(*sample->bucket, &sample->id, sample->mark);
+        if (sample->flow) {
+            __builtin_prefetch(sample->flow->state, 1);
+            __builtin_prefetch(&sample->flow->parts[sample->flow->record], 1);
+        }
+    }
+    for (unsigned i = 0; i < len; i++) {
+        if (digests->samples[i].flow) {
+            prefetch(digests, &digests->samples[i], &draws[i]);
+        }
+    }
 }
 
 void pd_agent_digests_flush(struct pd_digests *digests)
@@ -353,6 +264,7 @@ void pd_agent_digests_flush(struct pd_digests *digests)
     }
     pd_pint_draw(digests->plan, packet_ids, hops, len, draws);
     digests->samples_len = 0;
+    look_ahead(digests, draws, len);
     for (unsigned i = 0; i < len; i++) {
         take_sample(digests, &digests->samples[i], &draws[i]);
     }
@@ -374,6 +286,8 @@ static void fold(struct pd_digests *digests, const struct pd_packet *packet, con
         return;
     }
     sample->id = packet->flow;
+    sample->bucket = pd_agent_digests_bucket(&digests->flows, &sample->id);
+    __builtin_prefetch(sample->bucket);
     sample->mark = packet->mark & digests->key_bits;
     sample->time_ns = time_ns;
     sample->ip_bytes = packet->ip_bytes;
@@ -389,7 +303,8 @@ static void on_frame(void *context, const struct pd_packet *packet, const uint8_
     struct pd_digests *digests = context;
     const struct pd_intake_tap *next = digests->next;
 
-    digests->newest_ns = time_ns > digests->newest_ns ? time_ns : digests->newest_ns;
+    digests->flows.newest_ns =
+        time_ns > digests->flows.newest_ns ? time_ns : digests->flows.newest_ns;
     fold(digests, packet, frame, captured, time_ns);
     if (next && atomic_load_explicit(next->wanted, memory_order_relaxed)) {
         next->frame(next->context, packet, frame, captured, wire, time_ns);
@@ -415,7 +330,7 @@ static uint64_t mark_of(const struct pd_pint_record *record)
 }
 
 /* The further column of a part with this path; 0: none. */
-static uint32_t column_of(struct pd_digests *digests, const struct flow *flow,
+static uint32_t column_of(struct pd_digests *digests, const struct pd_digests_flow *flow,
                           const struct pd_telemetry_counts *counts, const struct pd_pint_path *path)
 {
     const uint16_t kind = htole16(PD_TELEMETRY_COLUMN_KIND);
@@ -434,9 +349,9 @@ static uint32_t column_of(struct pd_digests *digests, const struct flow *flow,
 }
 
 /* Takes at most so many packets off a part. */
-static struct part take_off(struct part *part, uint64_t pkts_max)
+static struct pd_digests_part take_off(struct pd_digests_part *part, uint64_t pkts_max)
 {
-    struct part taken = *part;
+    struct pd_digests_part taken = *part;
 
     if (taken.pkts > pkts_max) {
         taken.bytes = taken.bytes / taken.pkts * pkts_max;
@@ -449,16 +364,17 @@ static struct part take_off(struct part *part, uint64_t pkts_max)
 }
 
 /* Packets that stay in the rest of the record, since no path is known of them. */
-static void leave(struct part *part)
+static void leave(struct pd_digests_part *part)
 {
-    *part = (struct part){.counts = part->counts};
+    *part = (struct pd_digests_part){.counts = part->counts};
 }
 
 /* One part's share of the record, which is taken off `rest`. */
 static struct pd_trajectory_record share_of(const struct pd_trajectory_record *record,
-                                            struct pd_trajectory_record *rest, struct part *part)
+                                            struct pd_trajectory_record *rest,
+                                            struct pd_digests_part *part)
 {
-    const struct part taken = take_off(part, rest->pkts);
+    const struct pd_digests_part taken = take_off(part, rest->pkts);
     struct pd_trajectory_record out = *record;
 
     out.pkts = (__typeof__(out.pkts))taken.pkts;
@@ -487,12 +403,12 @@ struct splitting {
     void *context;
 };
 
-static void split_part(struct pd_digests *digests, struct flow *flow, size_t number,
+static void split_part(struct pd_digests *digests, struct pd_digests_flow *flow, size_t number,
                        const struct splitting *splitting, struct pd_trajectory_record *rest)
 {
     const struct pd_pint_record *way = pd_pint_flow_record(flow->state, number);
-    struct part scratch = flow->parts[number];
-    struct part *part = splitting->take ? &flow->parts[number] : &scratch;
+    struct pd_digests_part scratch = flow->parts[number];
+    struct pd_digests_part *part = splitting->take ? &flow->parts[number] : &scratch;
     const uint64_t mark = mark_of(way);
     uint32_t bytes = 0;
 
@@ -507,7 +423,7 @@ static void split_part(struct pd_digests *digests, struct flow *flow, size_t num
     }
     splitting->give(splitting->context, &out, bytes ? digests->extra : NULL, bytes);
     if (splitting->take && has_switches(way)) {
-        pd_telemetry_counts_clear(&part->counts, &digests->counts_left);
+        pd_telemetry_counts_clear(&part->counts, &digests->flows.counts_left);
     }
 }
 
@@ -526,7 +442,8 @@ static bool tells_paths(const struct pd_pint_plan *plan)
 static void give_whole(struct pd_digests *digests, const struct splitting *splitting)
 {
     const struct pd_trajectory_record *record = splitting->record;
-    struct flow *flow = find(digests, &record->flow, record->mark & digests->key_bits);
+    struct pd_digests_flow *flow =
+        pd_agent_digests_flow(&digests->flows, &record->flow, record->mark & digests->key_bits);
     const size_t len = flow && splitting->columns ? pd_pint_flow_records(flow->state) : 0;
     uint32_t bytes = 0;
 
@@ -539,7 +456,7 @@ static void give_whole(struct pd_digests *digests, const struct splitting *split
             bytes = column_of(digests, flow, counts, path);
         }
         if (bytes && splitting->take) {
-            pd_telemetry_counts_clear(counts, &digests->counts_left);
+            pd_telemetry_counts_clear(counts, &digests->flows.counts_left);
         }
     }
     splitting->give(splitting->context, record, bytes ? digests->extra : NULL, bytes);
@@ -559,11 +476,11 @@ void pd_agent_digests_split(struct pd_digests *digests, const struct pd_trajecto
     if (digests->key_bits) {
         give_whole(digests, &splitting);
         if (take) {
-            sweep(digests);
+            pd_agent_digests_flows_sweep(&digests->flows);
         }
         return;
     }
-    struct flow *flow = find(digests, &record->flow, 0);
+    struct pd_digests_flow *flow = pd_agent_digests_flow(&digests->flows, &record->flow, 0);
     const size_t len = flow ? pd_pint_flow_records(flow->state) : 0;
 
     rest.mark = 0;
@@ -574,7 +491,7 @@ void pd_agent_digests_split(struct pd_digests *digests, const struct pd_trajecto
         give(context, &rest, NULL, 0);
     }
     if (take) {
-        sweep(digests);
+        pd_agent_digests_flows_sweep(&digests->flows);
     }
 }
 

@@ -12,10 +12,16 @@ static uint32_t key_of(const struct pd_telemetry_cell *cell)
     return (uint32_t)cell->series << 24 | (uint32_t)cell->hop << 16 | cell->code;
 }
 
+static uint32_t place_of(uint32_t room, uint32_t key)
+{
+    /* The high bits of the product: the low ones of the key, its code, are often the same. */
+    return (key * 0x9e3779b1u) >> (1 + __builtin_clz(room));
+}
+
 static struct pd_telemetry_cell *slot_of(struct pd_telemetry_cell *cells, uint32_t room,
                                          uint32_t key)
 {
-    uint32_t at = (key * 0x9e3779b1u) >> 7;
+    uint32_t at = place_of(room, key);
 
     while (cells[at & (room - 1)].count && key_of(&cells[at & (room - 1)]) != key) {
         at++;
@@ -65,6 +71,16 @@ bool pd_telemetry_counts_add(struct pd_telemetry_counts *counts, size_t *budget,
     *cell = new;
     counts->len++;
     return true;
+}
+
+void pd_telemetry_counts_prefetch(const struct pd_telemetry_counts *counts, unsigned series,
+                                  unsigned hop, unsigned code)
+{
+    const struct pd_telemetry_cell cell = {(uint8_t)series, (uint8_t)hop, (uint16_t)code, 1};
+
+    if (counts->room) {
+        __builtin_prefetch(&counts->cells[place_of(counts->room, key_of(&cell))], 1);
+    }
 }
 
 void pd_telemetry_counts_clear(struct pd_telemetry_counts *counts, size_t *budget)

@@ -28,6 +28,9 @@ struct pd_telemetry_counts { /* zeroed: empty */
 /* False: there is no room. `budget`: bytes that tables may take in all, less what they do. */
 bool pd_telemetry_counts_add(struct pd_telemetry_counts *counts, size_t *budget, unsigned series,
                              unsigned hop, unsigned code);
+/* Brings the cell that such a sample will be added to into the cache, for many flows in turn. */
+void pd_telemetry_counts_prefetch(const struct pd_telemetry_counts *counts, unsigned series,
+                                  unsigned hop, unsigned code);
 void pd_telemetry_counts_clear(struct pd_telemetry_counts *counts, size_t *budget);
 
 /* Writes the cells, `counts->len` of them, by series, hop and code. */

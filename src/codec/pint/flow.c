@@ -169,6 +169,14 @@ void pd_pint_flow_free(struct pd_pint_flow *flow)
     }
 }
 
+void pd_pint_flow_prefetch(const struct pd_pint_flow *flow)
+{
+    if (flow->records_len) {
+        __builtin_prefetch(&flow->records[flow->current], 1);
+        __builtin_prefetch(&flow->works[flow->current]);
+    }
+}
+
 uint64_t pd_pint_flow_pkts(const struct pd_pint_flow *flow)
 {
     return flow->pkts;

@@ -92,6 +92,8 @@ int pd_pint_flow_add(struct pd_pint_flow *flow, uint32_t packet_id, uint16_t dig
 /* No packet will follow: draws the last conclusions. 0 or -ENOMEM. */
 int pd_pint_flow_end(struct pd_pint_flow *flow);
 
+/* Brings what the next packet of the flow is likely to ask for into the cache. */
+void pd_pint_flow_prefetch(const struct pd_pint_flow *flow);
 uint64_t pd_pint_flow_pkts(const struct pd_pint_flow *flow);
 size_t pd_pint_flow_records(const struct pd_pint_flow *flow);
 const struct pd_pint_record *pd_pint_flow_record(const struct pd_pint_flow *flow, size_t number);
