@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-# Extensions: folders outside src/ and controller/ that add entries to the registries, without a file of the product touched.
+# Extensions: folders outside src/ and controller/ that add entries to the registries, without a
+# file of the product touched.
 #
 #   cmake -DPD_EXTENSIONS=DIR …
 #
-# DIR/registry has a line for each: KIND SYMBOL FOLDER. FOLDER/*.c is built into the library of the kind, and SYMBOL, which it
-# defines, stands in the registry as if it were listed there. docs/hacking.md leads through one of each kind.
+# DIR/registry has a line for each: KIND SYMBOL FOLDER. FOLDER/*.c is built into the library of the
+# kind, and SYMBOL, which it defines, stands in the registry as if it were listed there.
+# docs/hacking.md leads through one of each kind.
 
-set(PD_EXTENSIONS "" CACHE STRING "A folder with a file `registry` of extensions; relative to the sources")
+set(PD_EXTENSIONS "" CACHE STRING
+    "A folder with a file `registry` of extensions; relative to the sources")
 
 # Kind, and the library that its registry is in.
 set(PD_EXTENSION_KINDS
-    TOPOLOGY=pd_topology CODEC=pd_codec INTAKE=pd_intake STORE=pd_tib QUESTION=pd_query LOCALISER=pd_localise APPLICATION=pd_apps
+    TOPOLOGY=pd_topology CODEC=pd_codec INTAKE=pd_intake STORE=pd_tib QUESTION=pd_query
+    LOCALISER=pd_localise APPLICATION=pd_apps
     AGENT_PART=pd_agent CONTROLLER_PART=pd_controller SWITCHES=pd_switches)
 
 foreach(pair IN LISTS PD_EXTENSION_KINDS)
@@ -33,7 +37,9 @@ if(PD_EXTENSIONS)
         list(GET words 0 kind)
         string(TOUPPER "${kind}" kind)
         if(NOT len EQUAL 3 OR NOT DEFINED PD_EXTENSION_LIBRARY_${kind})
-            message(FATAL_ERROR "${extensions}/registry: \"${line}\": expects KIND SYMBOL FOLDER, kinds are ${kinds}")
+            message(FATAL_ERROR
+                "${extensions}/registry: \"${line}\": expects KIND SYMBOL FOLDER, "
+                "kinds are ${kinds}")
         endif()
         list(GET words 1 symbol)
         list(GET words 2 folder)
@@ -50,7 +56,8 @@ if(PD_EXTENSIONS)
 endif()
 
 # One header for all registries; without extensions its lists are empty.
-set(header "/* Written by cmake/extensions.cmake. */\n#ifndef PD_EXTENSIONS_H\n#define PD_EXTENSIONS_H\n")
+set(header
+    "/* Written by cmake/extensions.cmake. */\n#ifndef PD_EXTENSIONS_H\n#define PD_EXTENSIONS_H\n")
 foreach(kind IN LISTS kinds)
     string(APPEND header "#define PD_EXTENSION_${kind}(X)")
     foreach(symbol IN LISTS PD_EXTENSION_ENTRIES_${kind})

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-# What every folder's CMakeLists.txt is written with: compiler flags, system libraries and the pd_…() helpers.
+# What every folder's CMakeLists.txt is written with: compiler flags, system libraries and the
+# pd_…() helpers.
 #
 #   pd_library(NAME SOURCES … DEPENDS …)                  static library
 #   pd_program(NAME SOURCES … DEPENDS …)                  program in <build>/bin, installed
-#   pd_unit_test(NAME SOURCES … DEPENDS … [LABELS …])     cmocka test, in ctest with label `unit` and those of LABELS
-#   pd_fuzz_target(NAME SOURCES … DEPENDS …)              libFuzzer program in <build>/bin/fuzz, only with PD_FUZZ
-#   pd_bench(NAME SOURCES … DEPENDS …)                    program in <build>/bin/bench, never run by ctest
-#   pd_add_folders(FOLDER …)                              those of the folders that have a CMakeLists.txt
+#   pd_unit_test(NAME SOURCES … DEPENDS … [LABELS …])     cmocka test, in ctest with label `unit`
+#                                                         and those of LABELS
+#   pd_fuzz_target(NAME SOURCES … DEPENDS …)              libFuzzer program in <build>/bin/fuzz,
+#                                                         only with PD_FUZZ
+#   pd_bench(NAME SOURCES … DEPENDS …)                    program in <build>/bin/bench, never run by
+#                                                         ctest
+#   pd_add_folders(FOLDER …)                              those of the folders that have a
+#                                                         CMakeLists.txt
 
 include(GNUInstallDirs)
 include(CheckPIESupported)
@@ -18,7 +23,7 @@ option(PD_BENCH "Build the benchmarks" ON)
 option(PD_FUZZ "Build the fuzz targets (clang) instead of the tests" OFF)
 set(PD_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them")
 
-# ---- compiler ----------------------------------------------------------------------------------------------------------
+# ---- compiler ------------------------------------------------------------------------------------
 
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
@@ -38,7 +43,8 @@ set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
 
 add_compile_definitions(_GNU_SOURCE)
 add_compile_options(
-    -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wpointer-arith
+    -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
+    -Wpointer-arith
     -Wvla -Wformat=2 -Wwrite-strings -Wimplicit-fallthrough -fno-common -fstack-protector-strong)
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     add_compile_options(-Wno-format-truncation) # words are cut on purpose where they do not fit
@@ -47,7 +53,8 @@ if(PD_WERROR)
     add_compile_options(-Werror)
 endif()
 
-# CRC32C is the hash of the packet path. This is the oldest machine that has it, never the machine that builds.
+# CRC32C is the hash of the packet path. This is the oldest machine that has it, never the machine
+# that builds.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     add_compile_options(-march=x86-64-v2)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64")
@@ -63,17 +70,19 @@ if(PD_FUZZ)
     add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 if(PD_SANITIZE)
-    add_compile_options("-fsanitize=${PD_SANITIZE}" -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    add_compile_options("-fsanitize=${PD_SANITIZE}" -fno-sanitize-recover=all
+        -fno-omit-frame-pointer)
     add_link_options("-fsanitize=${PD_SANITIZE}")
 elseif(CMAKE_BUILD_TYPE MATCHES "^Rel")
     add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
     add_link_options(-Wl,-z,relro,-z,now)
 endif()
 
-configure_file("${CMAKE_CURRENT_LIST_DIR}/pd_version.h.in" "${CMAKE_BINARY_DIR}/generated/pd_version.h" @ONLY)
+configure_file("${CMAKE_CURRENT_LIST_DIR}/pd_version.h.in"
+    "${CMAKE_BINARY_DIR}/generated/pd_version.h" @ONLY)
 include_directories("${CMAKE_SOURCE_DIR}/src" "${CMAKE_SOURCE_DIR}" "${CMAKE_BINARY_DIR}/generated")
 
-# ---- system libraries: targets PkgConfig::NAME -------------------------------------------------------------------------
+# ---- system libraries: targets PkgConfig::NAME ---------------------------------------------------
 
 find_package(Threads REQUIRED)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
@@ -104,7 +113,7 @@ if(PD_BENCH)
     pkg_check_modules(DPDK QUIET IMPORTED_TARGET libdpdk)
 endif()
 
-# ---- helpers -----------------------------------------------------------------------------------------------------------
+# ---- helpers -------------------------------------------------------------------------------------
 
 # Parses the arguments that all helpers share into ARG_…, in the caller.
 macro(pd_parse)
@@ -153,7 +162,8 @@ function(pd_unit_test NAME)
     endforeach()
     add_executable(${NAME} ${objects})
     pd_as_test(${NAME})
-    set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin/tests")
+    set_target_properties(${NAME} PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin/tests")
     add_test(NAME ${NAME} COMMAND ${NAME} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
     set_tests_properties(${NAME} PROPERTIES LABELS "unit;${ARG_LABELS}" TIMEOUT 300)
 endfunction()
@@ -166,10 +176,12 @@ function(pd_fuzz_target NAME)
     pd_parse(${ARGN})
     add_executable(${NAME} ${ARG_SOURCES})
     target_link_libraries(${NAME} PRIVATE ${ARG_DEPENDS} -fsanitize=fuzzer)
-    set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin/fuzz")
+    set_target_properties(${NAME} PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin/fuzz")
     set(corpus "${CMAKE_CURRENT_SOURCE_DIR}/corpus/${NAME}")
     add_test(NAME ${NAME} COMMAND ${CMAKE_COMMAND}
-        -DTARGET=$<TARGET_FILE:${NAME}> -DCORPUS=${corpus} -P "${CMAKE_SOURCE_DIR}/cmake/replay.cmake")
+        -DTARGET=$<TARGET_FILE:${NAME}> -DCORPUS=${corpus}
+        -P "${CMAKE_SOURCE_DIR}/cmake/replay.cmake")
     set_tests_properties(${NAME} PROPERTIES LABELS fuzz TIMEOUT 300)
     file(APPEND "${CMAKE_BINARY_DIR}/fuzz-targets.txt" "${NAME} ${corpus}\n")
 endfunction()
@@ -181,7 +193,8 @@ function(pd_bench NAME)
     pd_parse(${ARGN})
     add_executable(${NAME} ${ARG_SOURCES})
     target_link_libraries(${NAME} PRIVATE ${ARG_DEPENDS})
-    set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin/bench")
+    set_target_properties(${NAME} PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin/bench")
 endfunction()
 
 function(pd_add_folders)
@@ -192,9 +205,11 @@ function(pd_add_folders)
     endforeach()
 endfunction()
 
-# Every sub-folder of the caller's that has a CMakeLists.txt, so that a new folder of tests needs no list.
+# Every sub-folder of the caller's that has a CMakeLists.txt, so that a new folder of tests needs no
+# list.
 function(pd_add_all_folders)
-    file(GLOB children RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*/CMakeLists.txt")
+    file(GLOB children RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}"
+        CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*/CMakeLists.txt")
     list(SORT children)
     foreach(child IN LISTS children)
         get_filename_component(folder "${child}" DIRECTORY)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# What the tools share: messages, clean-up that also happens when interrupted, and the number of jobs.
+# What the tools share: messages, clean-up that also happens when interrupted, and the number of
+# jobs.
 #
-# A tool sources this file and then stands in the root of the checkout. Long commands go through `run`: bash handles a
-# signal only between two commands, so they run in the background while the shell waits.
+# A tool sources this file and then stands in the root of the checkout. Long commands go through
+# `run`: bash handles a signal only between two commands, so they run in the background while the
+# shell waits.
 
 set -uo pipefail
 
@@ -14,17 +16,21 @@ cd "$PD_ROOT" || exit 1
 say() { printf '%s\n' "$*"; }
 die() { printf '%s: %s\n' "tools/$PD_TOOL" "$*" >&2; exit 1; }
 
-need_root() { [ "$(id -u)" = 0 ] || die "must run as root (network namespaces and packages need it): sudo tools/$PD_TOOL $*"; }
+need_root() {
+    [ "$(id -u)" = 0 ] ||
+        die "must run as root (network namespaces and packages need it): sudo tools/$PD_TOOL $*"
+}
 
 # Jobs at a time: one for each processor that this process may use.
 job_count() { nproc 2>/dev/null || echo 1; }
 
-# ---- clean-up ----------------------------------------------------------------------------------------------------------
+# ---- clean-up ------------------------------------------------------------------------------------
 
 PD_CLEANUPS=()
 PD_CHILD=''
 
-# at_exit COMMAND: runs when the tool ends, however it ends short of SIGKILL; the last one registered runs first.
+# at_exit COMMAND: runs when the tool ends, however it ends short of SIGKILL; the last one
+# registered runs first.
 at_exit() { PD_CLEANUPS+=("$1"); }
 
 # Signal 0 reaches a process group as long as anything in it lives.
@@ -56,7 +62,8 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# run COMMAND …: as in the foreground, but interruptible, in a process group of its own, reading nothing.
+# run COMMAND …: as in the foreground, but interruptible, in a process group of its own, reading
+# nothing.
 run() {
     local code
     set -m
@@ -69,7 +76,8 @@ run() {
     return "$code"
 }
 
-# one_at_a_time: a second tool that builds in this checkout would pull the first one's files from under it.
+# one_at_a_time: a second tool that builds in this checkout would pull the first one's files from
+# under it.
 one_at_a_time() {
     mkdir -p build || die "cannot write to $PD_ROOT"
     exec 9>build/.lock

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two pictures of the network on a canvas: the fabric, and (squares.js) the matrix of all its links.
+// The two pictures of the network on a canvas: the fabric, and (squares.js) the matrix of all its
+// links.
 
 import './vendor/d3-zoom.js';
 import {FONT, STEPS, THEMES, css, fit, step} from './scale.js';
@@ -12,7 +13,8 @@ const LANE = 2.2;               // pixels between the two directions of a link
 const NEAR = 7;                 // pixels within which a pointer means a line
 const BUCKETS = 32;             // of colours, for lines
 const MANY = 180;               // lines: from here on those stand back that carry little
-const STANDS_OUT = 0.8;         // of many lines: those are wide, at four times what a line of one pixel costs
+// of many lines: those are wide, at four times what a line of one pixel costs
+const STANDS_OUT = 0.8;
 
 export class Surface extends Squares {
     // on.pick({link} | {group}), on.hover(text), on.painted(what, ms)
@@ -50,11 +52,13 @@ export class Surface extends Squares {
         this.canvas.width = Math.max(1, Math.round(this.wide * ratio));
         this.canvas.height = Math.max(1, Math.round(this.high * ratio));
         this.ratio = ratio;
-        this.zoom.extent([[0, 0], [this.wide, this.high]]).translateExtent([[0, 0], [this.wide, this.high]]);
+        this.zoom.extent([[0, 0], [this.wide, this.high]])
+            .translateExtent([[0, 0], [this.wide, this.high]]);
         this.paint();           // at once: a canvas that was resized is black
     }
 
-    // view: {kind, network, drawn, panels, values, marks, most, colours, theme, chosen, paths, away, lost}
+    // view: {kind, network, drawn, panels, values, marks, most, colours, theme, chosen, paths,
+    // away, lost}
     show(view, arrived) {
         this.view = view;
         this.since = arrived || this.since;
@@ -88,7 +92,8 @@ export class Surface extends Squares {
         } else {
             this.paintFabric(context);
         }
-        this.on.painted(this.view.kind, performance.now() - begun, this.since ? performance.now() - this.since : 0);
+        this.on.painted(this.view.kind, performance.now() - begun, this.since
+            ? performance.now() - this.since : 0);
         this.since = 0;
     }
 
@@ -108,7 +113,8 @@ export class Surface extends Squares {
 
     edgeEnds(edge) {
         const {items} = this.view.drawn;
-        return this.lane(edge, this.anchor(items[edge.a], items[edge.b]), this.anchor(items[edge.b], items[edge.a]));
+        return this.lane(edge, this.anchor(items[edge.a], items[edge.b]),
+            this.anchor(items[edge.b], items[edge.a]));
     }
 
     // Lines begin at the rim of a box.
@@ -127,7 +133,8 @@ export class Surface extends Squares {
         const marked = [];
         for (const edge of drawn.shown) {
             const known = edge.worst === edge.worst;
-            buckets[known ? 1 + Math.floor(step(edge.worst, most) / STEPS * BUCKETS) : 0].push(edge);
+            buckets[known ? 1 + Math.floor(step(edge.worst, most) / STEPS * BUCKETS) : 0]
+                .push(edge);
             if (edge.marks) {
                 marked.push(edge);
             }
@@ -137,7 +144,8 @@ export class Surface extends Squares {
             const share = n ? (n - 1) / (BUCKETS - 1) : 0;
             context.lineWidth = !dense ? 1.8 + 2.4 * share : share > STANDS_OUT ? 2.2 : 1;
             context.globalAlpha = dense ? 0.16 + 0.84 * share : n ? 1 : 0.6;
-            context.strokeStyle = n ? css(colours[Math.round(share * (STEPS - 1))]) : this.ink.unknown;
+            context.strokeStyle = n ? css(colours[Math.round(share * (STEPS - 1))])
+                : this.ink.unknown;
             context.setLineDash(n ? [] : [3, 3]);
             this.lines(context, edges);
         });
@@ -169,7 +177,8 @@ export class Surface extends Squares {
             context.moveTo(x1, y1);
             context.lineTo(x2, y2);
             context.stroke();
-            this.arrow(context, x1 + (x2 - x1) * 0.62, y1 + (y2 - y1) * 0.62, Math.atan2(y2 - y1, x2 - x1), 9);
+            this.arrow(context, x1 + (x2 - x1) * 0.62, y1 + (y2 - y1) * 0.62,
+                Math.atan2(y2 - y1, x2 - x1), 9);
         }
         if (edge.marks & ALARM) {
             const x = x1 + (x2 - x1) * 0.4, y = y1 + (y2 - y1) * 0.4;
@@ -210,7 +219,8 @@ export class Surface extends Squares {
             context.moveTo(x1 + shift, y1);
             context.lineTo(x2 + shift, y2);
             context.stroke();
-            this.arrow(context, x1 + shift + (x2 - x1) * 0.55, y1 + (y2 - y1) * 0.55, Math.atan2(y2 - y1, x2 - x1), 8);
+            this.arrow(context, x1 + shift + (x2 - x1) * 0.55, y1 + (y2 - y1) * 0.55,
+                Math.atan2(y2 - y1, x2 - x1), 8);
         }
     }
 
@@ -223,7 +233,8 @@ export class Surface extends Squares {
         }
         const [x1, y1, x2, y2] = this.edgeEnds(edge);
         const known = edge.worst === edge.worst;
-        for (const [width, colour] of [[9, this.ink.ink], [5, known ? css(colours[step(edge.worst, most)]) : this.ink.unknown]]) {
+        for (const [width, colour] of [[9, this.ink.ink],
+            [5, known ? css(colours[step(edge.worst, most)]) : this.ink.unknown]]) {
             context.strokeStyle = colour;
             context.lineWidth = width;
             context.beginPath();
@@ -263,9 +274,11 @@ export class Surface extends Squares {
             this.paintHosts(context, hosts, x, y + 20, room);
         }
         if (room > 58) {
-            this.label(context, fit(context, item.label, room - 8), x, y + (hosts ? 42 : node.level ? -13 : 24));
+            this.label(context, fit(context, item.label, room - 8), x,
+                y + (hosts ? 42 : node.level ? -13 : 24));
         } else if (room > 15 && !this.view.network.folds) {
-            this.slanted(context, fit(context, item.label, 84), x, y + (hosts ? 34 : node.level ? -12 : 16), node.level);
+            this.slanted(context, fit(context, item.label, 84), x,
+                y + (hosts ? 34 : node.level ? -12 : 16), node.level);
         }
     }
 
@@ -281,7 +294,8 @@ export class Surface extends Squares {
     }
 
     paintHosts(context, hosts, x, y, room) {
-        const shown = hosts.slice(0, 12), pitch = Math.min(12, (room - 6) / shown.length), size = Math.min(6, pitch - 1.5);
+        const shown = hosts.slice(0, 12), pitch = Math.min(12, (room - 6) / shown.length),
+            size = Math.min(6, pitch - 1.5);
         shown.forEach((host, n) => {
             const at = x + (n - (shown.length - 1) / 2) * pitch;
             if (host.missing) {
@@ -375,7 +389,8 @@ export class Surface extends Squares {
         for (const edge of this.view.drawn.shown) {
             const [x1, y1, x2, y2] = this.edgeEnds(edge);
             const long = (x2 - x1) ** 2 + (y2 - y1) ** 2 || 1;
-            const t = Math.max(0, Math.min(1, ((x - x1) * (x2 - x1) + (y - y1) * (y2 - y1)) / long));
+            const t = Math.max(0, Math.min(1,
+                ((x - x1) * (x2 - x1) + (y - y1) * (y2 - y1)) / long));
             const away = Math.hypot(x - x1 - t * (x2 - x1), y - y1 - t * (y2 - y1));
             if (away < least) {
                 least = away;
@@ -401,7 +416,8 @@ export class Surface extends Squares {
         if (box) {
             return {group: box.key, item: box};
         }
-        const node = this.view.drawn.items.find(item => !item.box && Math.hypot(...this.place(item).map((at, n) => at - [x, y][n])) < 7);
+        const node = this.view.drawn.items.find(item => !item.box &&
+            Math.hypot(...this.place(item).map((at, n) => at - [x, y][n])) < 7);
         if (node) {
             return {node: node.nodes[0]};
         }
@@ -426,7 +442,8 @@ export class Surface extends Squares {
     }
 
     key(event) {
-        const moves = {ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60]};
+        const moves = {ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60],
+            ArrowDown: [0, -60]};
         const canvas = select(this.canvas);
         if (moves[event.key]) {
             canvas.call(this.zoom.translateBy, ...moves[event.key].map(n => n / this.at.k));
@@ -449,12 +466,14 @@ export class Surface extends Squares {
         if (this.view.kind === 'matrix') {
             const spot = this.spotOf(i);
             const {left, top, across, down} = this.grid || {};
-            return spot && {x: box.left + this.at.applyX(left + (spot[0] + 0.5) * across), y: box.top + this.at.applyY(top + (spot[1] + 0.5) * down), bundle: false};
+            return spot && {x: box.left + this.at.applyX(left + (spot[0] + 0.5) * across),
+                y: box.top + this.at.applyY(top + (spot[1] + 0.5) * down), bundle: false};
         }
         const edge = this.view.drawn.edges[this.view.drawn.edgeOf[i]];
         if (edge) {
             const [x1, y1, x2, y2] = this.edgeEnds(edge);
-            return {x: box.left + x1 + (x2 - x1) * 0.3, y: box.top + y1 + (y2 - y1) * 0.3, bundle: edge.members.length > 1};
+            return {x: box.left + x1 + (x2 - x1) * 0.3, y: box.top + y1 + (y2 - y1) * 0.3,
+                bundle: edge.members.length > 1};
         }
         const item = this.view.drawn.items[this.view.drawn.itemOfInside[i]];
         if (!item) {

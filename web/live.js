@@ -4,7 +4,8 @@
 
 import {Network, layoutOnce} from './model.js';
 import {ask, follow, lastHeard, linkValues, ping, Refused} from './net.js';
-import {blank, changed, fallBack, markLinks, metricName, opened, readChoice, setClock, store, takeAlarm, timed} from './store.js';
+import {blank, changed, fallBack, markLinks, metricName, opened, readChoice, setClock, store,
+    takeAlarm, timed} from './store.js';
 
 const TYPES = 'alarm,host,switch,verdict,reload,link';
 const PING_MS = 1000, PATIENCE_MS = 1700;
@@ -46,7 +47,8 @@ async function loadTopology(number) {
 // A graph of no regular shape is laid out in a worker, once.
 function placeFreely() {
     const network = store.network;
-    if (network.regular || network.nodes.every(node => node.x !== undefined && node.y !== undefined)) {
+    const isPlaced = node => node.x !== undefined && node.y !== undefined;
+    if (network.regular || network.nodes.every(isPlaced)) {
         return;
     }
     const worker = new Worker('/map/force.js');
@@ -57,7 +59,8 @@ function placeFreely() {
             changed();
         }
     };
-    worker.postMessage({nodes: network.nodes.length, links: network.links.map((_, i) => [network.from[2 * i], network.to[2 * i]])});
+    worker.postMessage({nodes: network.nodes.length,
+        links: network.links.map((_, i) => [network.from[2 * i], network.to[2 * i]])});
 }
 
 // Of a large network those alone that need a look: all of 27,648 hosts are megabytes of names.
@@ -138,7 +141,8 @@ function takeLinks(told) {
         return;
     }
     const begun = performance.now();
-    const values = told.full ? new Float32Array(store.network.len).fill(blank()) : store.values.slice();
+    const values = told.full ? new Float32Array(store.network.len).fill(blank())
+        : store.values.slice();
     const seek = store.network.seeker();
     for (const [name, value] of told.values) {
         const i = seek(name);
@@ -290,7 +294,8 @@ async function loadMetrics() {
 }
 
 async function loadGeneration() {
-    const short = store.metrics.some(each => each.name === 'suspicion') ? 'suspicion' : metricName();
+    const short = store.metrics.some(each => each.name === 'suspicion') ? 'suspicion'
+        : metricName();
     const told = await ask(`/v1/links?metrics=${short}`);
     store.generation = String(told.generation ?? '');
     store.complete = told.complete !== false;
@@ -299,7 +304,8 @@ async function loadGeneration() {
 
 function noteMissing(host) {
     const id = host.id ?? host;
-    store.hosts.set(id, {name: `host ${id}`, ...store.hosts.get(id), id, state: 'missing', error: host.reason || ''});
+    store.hosts.set(id, {name: `host ${id}`, ...store.hosts.get(id), id, state: 'missing',
+        error: host.reason || ''});
 }
 
 // From nothing, or anew after a reload or a loss: what is chosen stays.
@@ -364,8 +370,9 @@ export async function restart() {
     changed();
 }
 
-// A stream is silent while nothing is new, so something else has to tell that the controller is there. A word
-// that only waits behind others (a browser has six connections) is no loss while those are answered.
+// A stream is silent while nothing is new, so something else has to tell that the controller is
+// there. A word that only waits behind others (a browser has six connections) is no loss while
+// those are answered.
 let silences = 0;
 
 async function watchOver() {
@@ -424,7 +431,8 @@ function onFragment() {
     const before = {...store.choice, metric: metricName()};
     readChoice();
     const after = store.choice;
-    if (before.metric !== metricName() || before.at !== after.at || before.window !== after.window) {
+    if (before.metric !== metricName() || before.at !== after.at ||
+        before.window !== after.window) {
         restart();
     }
     changed();

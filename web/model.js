@@ -8,7 +8,8 @@ export const LINES_MAX = 4096;   // lines that are drawn at once
 
 const LONG = 16;                 // letters of a name
 
-const byPlace = (a, b) => (a.pod || 0) - (b.pod || 0) || (a.position || 0) - (b.position || 0) || a.id - b.id;
+const byPlace = (a, b) => (a.pod || 0) - (b.pod || 0) || (a.position || 0) - (b.position || 0) ||
+    a.id - b.id;
 
 // How much all names begin with alike, whole words of it.
 function alike(names) {
@@ -31,8 +32,12 @@ function nameBriefly(nodes) {
     const names = nodes.map(node => node.name);
     const head = names.length > 1 ? alike(names) : 0;
     const tail = names.length > 1 ? alike(names.map(name => backwards(name.slice(head)))) : 0;
-    const cut = name => [...name.slice(head)].slice(0, [...name.slice(head)].length - tail).join('');
-    const worth = head + tail >= 8 && Math.max(...names.map(name => name.length)) > LONG && names.every(cut);
+    const cut = name => {
+        const letters = [...name.slice(head)];
+        return letters.slice(0, letters.length - tail).join('');
+    };
+    const worth = head + tail >= 8 && Math.max(...names.map(name => name.length)) > LONG &&
+        names.every(cut);
     nodes.forEach(node => { node.brief = worth ? cut(node.name) : node.name; });
 }
 
@@ -46,7 +51,8 @@ export class Network {
         }));
         nameBriefly(this.nodes);
         this.index = new Map(this.nodes.map((node, i) => [node.id, i]));
-        this.links = topology.links.filter(link => this.index.has(link.source) && this.index.has(link.target));
+        this.links = topology.links.filter(link => this.index.has(link.source) &&
+            this.index.has(link.target));
         this.len = 2 * this.links.length;
         this.from = new Int32Array(this.len);
         this.to = new Int32Array(this.len);
@@ -74,18 +80,20 @@ export class Network {
         return `${this.nodes[this.from[i]].brief} → ${this.nodes[this.to[i]].brief}`;
     }
 
-    // The number of a directed link, "9-17"; -1: there is none. "9:3-17:5" is one of several in parallel.
+    // The number of a directed link, "9-17"; -1: there is none. "9:3-17:5" is one of several in
+    // parallel.
     find(name) {
         const text = String(name), dash = text.indexOf('-');
-        const from = this.index.get(parseInt(text, 10)), to = this.index.get(parseInt(text.slice(dash + 1), 10));
+        const from = this.index.get(parseInt(text, 10)),
+            to = this.index.get(parseInt(text.slice(dash + 1), 10));
         if (dash < 1 || from === undefined || to === undefined) {
             return -1;
         }
         return text.includes(':') ? this.findPort(text, from) : this.findBetween(from, to);
     }
 
-    // For many names, which events have in the order of the links: each is looked for behind the one
-    // before. Names in no order are found one by one.
+    // For many names, which events have in the order of the links: each is looked for behind the
+    // one before. Names in no order are found one by one.
     seeker() {
         this.names ??= Array.from({length: this.len}, (_, i) => this.link(i));
         let next = 0, steps = 2 * this.len;
@@ -124,7 +132,8 @@ export class Network {
     findPort(name, from) {
         for (let i = 0; i < this.len; i++) {
             const link = this.from[i] === from && this.links[i >> 1];
-            const ends = link && [`${link.source}:${link.source_port}`, `${link.target}:${link.target_port}`];
+            const ends = link && [`${link.source}:${link.source_port}`,
+                `${link.target}:${link.target_port}`];
             if (ends && name === (i & 1 ? `${ends[1]}-${ends[0]}` : `${ends[0]}-${ends[1]}`)) {
                 return i;
             }
@@ -164,13 +173,15 @@ export class Network {
 // Pods; switches of the top with the same neighbours; without pods so many neighbours at a time.
 function groupsOf(network) {
     const top = Math.max(...network.levels);
-    const least = new Int32Array(network.nodes.length).fill(network.nodes.length), degree = new Int32Array(network.nodes.length);
+    const least = new Int32Array(network.nodes.length).fill(network.nodes.length),
+        degree = new Int32Array(network.nodes.length);
     for (let i = 0; i < network.len; i++) {
         least[network.from[i]] = Math.min(least[network.from[i]], network.to[i]);
         degree[network.from[i]]++;
     }
     const groups = new Map();
-    const order = network.nodes.map((_, i) => i).sort((a, b) => byPlace(network.nodes[a], network.nodes[b]));
+    const order = network.nodes.map((_, i) => i)
+        .sort((a, b) => byPlace(network.nodes[a], network.nodes[b]));
     const counts = new Map();
     for (const i of order) {
         const node = network.nodes[i];
@@ -190,9 +201,11 @@ function groupsOf(network) {
     }
     let number = 0;
     for (const group of groups.values()) {
-        group.label = group.pod ? `pod ${group.pod}` : group.top ? `${network.nodes[group.nodes[0]].role} group ${++number}`
+        group.label = group.pod ? `pod ${group.pod}`
+            : group.top ? `${network.nodes[group.nodes[0]].role} group ${++number}`
             : group.key.replace(/(\d+)$/, ' block $1');
-        group.short = group.pod ? String(group.pod) : group.top ? String(number) : group.key.replace(/\D+/, '');
+        group.short = group.pod ? String(group.pod)
+            : group.top ? String(number) : group.key.replace(/\D+/, '');
     }
     return [...groups.values()];
 }
@@ -225,7 +238,8 @@ function placeNodes(network, group, column, items) {
         nodes.forEach((i, n) => {
             const node = network.nodes[i];
             items.push({
-                key: `node${node.id}`, label: node.brief, nodes: [i], box: false, group: group.key, room: column.wide / nodes.length,
+                key: `node${node.id}`, label: node.brief, nodes: [i], box: false, group: group.key,
+                room: column.wide / nodes.length,
                 x: node.x ?? column.left + column.wide * (n + 0.5) / nodes.length,
                 y: node.y ?? levelY(network, level),
             });
@@ -239,9 +253,11 @@ function placeBox(network, group, column, items) {
     const given = xs.every(x => x !== undefined);
     const low = Math.min(...ys), high = Math.max(...ys);
     items.push({
-        key: group.key, label: group.label, short: group.short, nodes: group.nodes, box: true, group: group.key,
+        key: group.key, label: group.label, short: group.short, nodes: group.nodes, box: true,
+        group: group.key,
         x: given ? xs.reduce((a, b) => a + b) / xs.length : column.left + column.wide / 2,
-        y: (low + high) / 2, wide: column.wide * 0.78, high: Math.max(high - low, 0.05) * (group.top ? 1 : 0.72),
+        y: (low + high) / 2, wide: column.wide * 0.78,
+        high: Math.max(high - low, 0.05) * (group.top ? 1 : 0.72),
     });
 }
 
@@ -249,7 +265,8 @@ function placeFolded(network, open) {
     const items = [];
     for (const top of [true, false]) {
         const groups = network.groups.filter(group => group.top === top);
-        const width = group => network.folds && !open.has(group.key) ? 1 : Math.max(1, Math.min(group.nodes.length, 24) / (network.folds ? 2 : 1));
+        const width = group => network.folds && !open.has(group.key) ? 1
+            : Math.max(1, Math.min(group.nodes.length, 24) / (network.folds ? 2 : 1));
         const at = columns(groups, width);
         for (const group of groups) {
             const shut = network.folds && !open.has(group.key);
@@ -264,7 +281,8 @@ function placeFree(network, places) {
     return network.nodes.map((node, i) => {
         const angle = 2 * Math.PI * i / network.nodes.length;
         const at = places ? places[i] : [0.5 + 0.4 * Math.cos(angle), 0.5 + 0.4 * Math.sin(angle)];
-        return {key: `node${node.id}`, label: node.brief, nodes: [i], box: false, group: '', room: 0.7 / Math.sqrt(network.nodes.length), x: node.x ?? at[0], y: node.y ?? at[1]};
+        return {key: `node${node.id}`, label: node.brief, nodes: [i], box: false, group: '',
+            room: 0.7 / Math.sqrt(network.nodes.length), x: node.x ?? at[0], y: node.y ?? at[1]};
     });
 }
 
@@ -304,7 +322,8 @@ function bundle(network, items) {
 }
 
 // Of lines that are too many, those of what is open are drawn, then the worst.
-const isNear = (edge, items, open) => open.has(items[edge.a].group) || open.has(items[edge.b].group);
+const isNear = (edge, items, open) =>
+    open.has(items[edge.a].group) || open.has(items[edge.b].group);
 
 function countLines(network, open) {
     const items = placeFolded(network, open);
@@ -323,8 +342,10 @@ export function fitOpen(network, open) {
 export function layout(network, open, places) {
     const items = network.regular ? placeFolded(network, open) : placeFree(network, places);
     const {edges, inside, edgeOf, itemOfInside} = bundle(network, items);
-    items.forEach((item, n) => Object.assign(item, {inside: inside[n], worst: NaN, mean: NaN, marks: 0}));
-    const folded = network.len - edges.reduce((sum, edge) => sum + (edge.members.length === 1 ? 1 : 0), 0);
+    items.forEach((item, n) =>
+        Object.assign(item, {inside: inside[n], worst: NaN, mean: NaN, marks: 0}));
+    const folded = network.len -
+        edges.reduce((sum, edge) => sum + (edge.members.length === 1 ? 1 : 0), 0);
     edges.forEach(edge => { edge.near = isNear(edge, items, open); });
     return {items, edges, shown: edges.slice(0, LINES_MAX), edgeOf, itemOfInside, folded};
 }
@@ -361,7 +382,8 @@ export function colour(drawn, values, marks) {
         sumUp(edge, edge.members, values, marks);
     }
     if (drawn.edges.length > LINES_MAX) {
-        const rank = edge => (edge.near ? 4 : 0) + (edge.marks ? 2 : 0) + (edge.worst > 0 ? edge.worst / (1 + edge.worst) : 0);
+        const rank = edge => (edge.near ? 4 : 0) + (edge.marks ? 2 : 0) +
+            (edge.worst > 0 ? edge.worst / (1 + edge.worst) : 0);
         drawn.shown = [...drawn.edges].sort((a, b) => rank(b) - rank(a)).slice(0, LINES_MAX);
     }
     for (const item of drawn.items) {
@@ -375,18 +397,21 @@ export function colour(drawn, values, marks) {
 
 const STEP = 1 << 15;           // links that are looked at in one turn
 
-// Tier by tier, up and down: a column for each lower switch, a row for each of its upper neighbours.
-// The panels come last; whatever comes before is a rest on the way.
+// Tier by tier, up and down: a column for each lower switch, a row for each of its upper
+// neighbours. The panels come last; whatever comes before is a rest on the way.
 function* matrixInTurns(network) {
-    const order = network.nodes.map((_, i) => i).sort((a, b) => byPlace(network.nodes[a], network.nodes[b]));
-    const rank = new Int32Array(network.nodes.length), level = Int32Array.from(network.nodes, node => node.level);
+    const order = network.nodes.map((_, i) => i)
+        .sort((a, b) => byPlace(network.nodes[a], network.nodes[b]));
+    const rank = new Int32Array(network.nodes.length),
+        level = Int32Array.from(network.nodes, node => node.level);
     order.forEach((i, n) => { rank[i] = n; });
     const tiers = new Map();
     let tier = null, last = -1;
     for (let i = 0; i < network.len; i++) {
         const from = network.from[i], to = network.to[i];
         const up = level[from] !== level[to] ? level[from] < level[to] : rank[from] < rank[to];
-        const lower = up ? from : to, key = 16 * Math.min(level[from], level[to]) + Math.max(level[from], level[to]);
+        const lower = up ? from : to;
+        const key = 16 * Math.min(level[from], level[to]) + Math.max(level[from], level[to]);
         if (key !== last) {
             tier = tierOf(tiers, key, network.nodes[lower], network.nodes[up ? to : from]);
             last = key;
@@ -416,7 +441,8 @@ function tierOf(tiers, key, lower, upper) {
 }
 
 function panelOf(network, tier, way, rank) {
-    const lowers = [...tier.lowers.keys()].filter(lower => tier.lowers[lower]).sort((a, b) => rank[a] - rank[b]);
+    const lowers = [...tier.lowers.keys()].filter(lower => tier.lowers[lower])
+        .sort((a, b) => rank[a] - rank[b]);
     const uppers = way === 'up' ? network.to : network.from;
     const high = Math.max(...lowers.map(lower => tier.lowers[lower][way].length));
     const starts = [];
@@ -434,7 +460,9 @@ function panelOf(network, tier, way, rank) {
         columns.push(column++);
     }
     const grid = new Int32Array(column * high).fill(-1);
-    lowers.forEach((lower, n) => tier.lowers[lower][way].forEach((i, row) => { grid[row * column + columns[n]] = i; }));
+    lowers.forEach((lower, n) => tier.lowers[lower][way]
+        .forEach((i, row) => { grid[row * column + columns[n]] = i; }));
     const [low, up] = tier.role;
-    return {label: way === 'up' ? `${low} → ${up}` : `${up} → ${low}`, wide: column, high, grid, starts};
+    return {label: way === 'up' ? `${low} → ${up}` : `${up} → ${low}`, wide: column, high,
+        grid, starts};
 }

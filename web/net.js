@@ -25,7 +25,8 @@ async function detailOf(answer) {
 }
 
 // An answer that is late, cut or no JSON is an error in words, never half a state.
-async function call(path, {method = 'GET', body, accept = 'application/json', timeoutMs = 30000, signal} = {}) {
+async function call(path, {method = 'GET', body, accept = 'application/json', timeoutMs = 30000,
+    signal} = {}) {
     const late = AbortSignal.timeout(timeoutMs);
     const answer = await fetch(path, {
         method,
@@ -52,14 +53,17 @@ export function execute(query, args, signal) {
 
 // Is the controller there? A word without a body.
 export async function ping(timeoutMs) {
-    const answer = await fetch('/map', {method: 'HEAD', cache: 'no-store', priority: 'high', signal: AbortSignal.timeout(timeoutMs)});
+    const answer = await fetch('/map', {method: 'HEAD', cache: 'no-store', priority: 'high',
+        signal: AbortSignal.timeout(timeoutMs)});
     return answer.ok;
 }
 
-// Values of all directed links, in the order of the topology. "PDLY", u32 1, u64 from, u64 to, u32 n, u32 0, floats.
+// Values of all directed links, in the order of the topology. "PDLY", u32 1, u64 from, u64 to, u32
+// n, u32 0, floats.
 export function decodeLinks(buffer, linksLen) {
     const view = new DataView(buffer);
-    const fits = buffer.byteLength >= 32 && view.getUint32(0, false) === 0x50444c59 && view.getUint32(4, true) === 1;
+    const fits = buffer.byteLength >= 32 && view.getUint32(0, false) === 0x50444c59 &&
+        view.getUint32(4, true) === 1;
     const len = fits ? view.getUint32(24, true) : 0;
     if (!fits || buffer.byteLength !== 32 + 4 * len || len !== linksLen) {
         throw new Error('the values of the links are not of this topology');
@@ -73,7 +77,8 @@ export function decodeLinks(buffer, linksLen) {
 
 export async function linkValues(metric, window, linksLen) {
     const times = window ? `&from=${window.from}&to=${window.to}` : '';
-    const answer = await call(`/v1/links?metrics=${encodeURIComponent(metric)}${times}`, {accept: TYPE_LINKS});
+    const answer = await call(`/v1/links?metrics=${encodeURIComponent(metric)}${times}`,
+        {accept: TYPE_LINKS});
     return decodeLinks(await answer.arrayBuffer(), linksLen);
 }
 
@@ -102,7 +107,8 @@ async function readEvents(body, on) {
         if (done) {
             return;
         }
-        const closes = value.includes('\n\n') || (value.startsWith('\n') && pieces.at(-1)?.endsWith('\n'));
+        const closes = value.includes('\n\n') ||
+            (value.startsWith('\n') && pieces.at(-1)?.endsWith('\n'));
         pieces.push(value);
         if (!closes) {
             continue;
@@ -125,8 +131,10 @@ export function follow(types, metrics, lastId, on) {
     let last = lastId;
     const turn = async () => {
         abort = new AbortController();
-        const answer = await fetch(`/v1/events?types=${types}&metrics=${encodeURIComponent(metrics)}`, {
-            headers: {Accept: 'text/event-stream', ...(last === null ? {} : {'Last-Event-ID': String(last)})},
+        const answer = await fetch(
+            `/v1/events?types=${types}&metrics=${encodeURIComponent(metrics)}`, {
+            headers: {Accept: 'text/event-stream',
+                ...(last === null ? {} : {'Last-Event-ID': String(last)})},
             signal: abort.signal,
             cache: 'no-store',
         });

@@ -10,15 +10,20 @@ export const Text = ({children}) => html`<bdi>${String(children ?? '')}</bdi>`;
 
 export function Link({name}) {
     const i = store.network ? store.network.find(name) : -1;
-    return html`<a title=${i >= 0 ? store.network.words(i) : null} href=${href({link: name, view: ['fabric', 'matrix'].includes(store.choice.view) ? store.choice.view : 'link'})}>
+    return html`<a title=${i >= 0 ? store.network.words(i) : null}
+        href=${href({link: name, view: ['fabric', 'matrix'].includes(store.choice.view)
+            ? store.choice.view : 'link'})}>
         ${i >= 0 ? html`<${Text}>${store.network.brief(i)}<//>` : name}</a>`;
 }
 
-export const flowText = flow => `${flow.src_ip}:${flow.src_port} → ${flow.dst_ip}:${flow.dst_port}/${flow.protocol}`;
+export const flowText = flow =>
+    `${flow.src_ip}:${flow.src_port} → ${flow.dst_ip}:${flow.dst_port}/${flow.protocol}`;
 export const FLOW = ['src_ip', 'dst_ip', 'src_port', 'dst_port', 'protocol'];
-export const flowHref = flow => href({view: 'flow', flow: FLOW.map(name => flow[name] ?? '').join(','), link: ''});
+export const flowHref = flow =>
+    href({view: 'flow', flow: FLOW.map(name => flow[name] ?? '').join(','), link: ''});
 
-export const pathText = path => path.map(id => store.network?.node(id)?.brief ?? (id || '?')).join(' → ');
+export const pathText = path => path.map(id => store.network?.node(id)?.brief ?? (id || '?'))
+    .join(' → ');
 
 // Asks once for each `key`: {answer, error, busy}. What nobody waits for any more is broken off: it
 // would keep others from one of the browser's few connections.
@@ -54,11 +59,15 @@ export function Status({busy, error, children}) {
 
 // {name: title} of columns, rows of objects; cells as `show` says.
 export function Table({label, columns, rows, show = {}, attributes = () => ({}), test}) {
-    return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table data-testid=${test}>
+    return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}>
+        <table data-testid=${test}>
         <caption class="hidden">${label}</caption>
-        <thead><tr>${Object.entries(columns).map(([name, title]) => html`<th key=${name} scope="col">${title}</th>`)}</tr></thead>
+        <thead><tr>${Object.entries(columns)
+            .map(([name, title]) => html`<th key=${name} scope="col">${title}</th>`)}</tr></thead>
         <tbody>${rows.map((row, n) => html`<tr key=${row.key ?? n} ...${attributes(row)}>
-            ${Object.keys(columns).map(name => html`<td key=${name} class=${typeof row[name] === 'number' ? 'short' : null}>${show[name] ? show[name](row) : html`<${Text}>${cell(row[name])}<//>`}</td>`)}
+            ${Object.keys(columns).map(name =>
+                html`<td key=${name} class=${typeof row[name] === 'number' ? 'short' : null}>
+                    ${show[name] ? show[name](row) : html`<${Text}>${cell(row[name])}<//>`}</td>`)}
         </tr>`)}</tbody></table></div>`;
 }
 
@@ -70,9 +79,11 @@ export function cell(value) {
 }
 
 export const bytes = value => `${short(value)}B`;
-export const when = us => html`<time dateTime=${us ? new Date(us / 1000).toISOString() : ''}>${time(us)}</time>`;
+export const when = us =>
+    html`<time dateTime=${us ? new Date(us / 1000).toISOString() : ''}>${time(us)}</time>`;
 
-// A list that does not move while a hand or the keyboard is on it: what is new waits, and is counted.
+// A list that does not move while a hand or the keyboard is on it: what is new waits, and is
+// counted.
 export function useSteady(rows) {
     const [held, hold] = useState(null);
     const latest = useRef(rows);
@@ -103,5 +114,6 @@ export function csv(columns, rows) {
         const safe = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
         return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
     };
-    return [columns, ...rows.map(row => columns.map(name => row[name]))].map(row => row.map(field).join(',')).join('\r\n') + '\r\n';
+    return [columns, ...rows.map(row => columns.map(name => row[name]))]
+        .map(row => row.map(field).join(',')).join('\r\n') + '\r\n';
 }

@@ -27,16 +27,20 @@ export class Squares {
             return at;
         });
         const left = 16, top = 22;
-        const across = (this.wide - 2 * left) / wide, down = (this.high - top - 14) / Math.max(1, y - gap);
-        return {placed, wide, high: y, left, top, across: Math.max(0.2, Math.min(across, SQUARE)), down: Math.max(0.2, Math.min(down, SQUARE))};
+        const across = (this.wide - 2 * left) / wide,
+            down = (this.high - top - 14) / Math.max(1, y - gap);
+        return {placed, wide, high: y, left, top, across: Math.max(0.2, Math.min(across, SQUARE)),
+            down: Math.max(0.2, Math.min(down, SQUARE))};
     }
 
     paintMatrix(context) {
         const {panels, values, marks, most, colours} = this.view;
         this.grid = this.arrange();
         const {placed, wide, high, across} = this.grid;
-        // Where a square would be less than a pixel, one pixel is the worst of those that it covers.
-        const columns = Math.min(wide, Math.max(1, Math.floor(wide * across * this.at.k * this.ratio)));
+        // Where a square would be less than a pixel, one pixel is the worst of those that it
+        // covers.
+        const columns = Math.min(wide,
+            Math.max(1, Math.floor(wide * across * this.at.k * this.ratio)));
         const steps = new Int16Array(columns * high).fill(-2);  // -1: not known
         const scale = (STEPS - 1) / most;
         const marked = [];
@@ -47,8 +51,10 @@ export class Squares {
                     if (i < 0) {
                         continue;
                     }
-                    const value = values[i], to = (y + row) * columns + (columns === wide ? column : Math.floor(column * columns / wide));
-                    const n = value === value ? Math.max(0, Math.min(STEPS - 1, value * scale + 0.5 | 0)) : -1;
+                    const value = values[i], to = (y + row) * columns +
+                        (columns === wide ? column : Math.floor(column * columns / wide));
+                    const n = value === value
+                        ? Math.max(0, Math.min(STEPS - 1, value * scale + 0.5 | 0)) : -1;
                     steps[to] = steps[to] > n ? steps[to] : n;
                     if (marks[i]) {
                         marked.push([column, y + row, marks[i]]);
@@ -57,9 +63,11 @@ export class Squares {
             }
         }
         if (columns < wide) {
-            placed.forEach(({panel, y}) => closeGaps(steps, columns, y, panel.high, Math.floor((panel.wide - 1) * columns / wide)));
+            placed.forEach(({panel, y}) => closeGaps(steps, columns, y, panel.high,
+                Math.floor((panel.wide - 1) * columns / wide)));
         }
-        this.putSteps(steps, columns, high, pixels(colours, rgb(this.ink.unknown), rgb(this.ink.page)));
+        this.putSteps(steps, columns, high,
+            pixels(colours, rgb(this.ink.unknown), rgb(this.ink.page)));
         this.squares(context, marked);
         if (panels.length) {
             this.paintLabels(context);
@@ -82,7 +90,8 @@ export class Squares {
     squares(context, marked) {
         const {wide, high, left, top, across, down} = this.grid;
         context.imageSmoothingEnabled = false;
-        context.drawImage(this.image, this.at.applyX(left), this.at.applyY(top), wide * across * this.at.k, high * down * this.at.k);
+        context.drawImage(this.image, this.at.applyX(left), this.at.applyY(top),
+            wide * across * this.at.k, high * down * this.at.k);
         if (across * this.at.k > 8 && down * this.at.k > 8) {
             this.grille(context);
         } else if (across * this.at.k * this.ratio < 1) {
@@ -93,7 +102,8 @@ export class Squares {
         const spots = [...marked, ...this.chosenSpot()];
         for (const [x, y, mark] of spots) {
             const size = [Math.max(6, across * this.at.k), Math.max(6, down * this.at.k)];
-            const [px, py] = [this.at.applyX(left + (x + 0.5) * across), this.at.applyY(top + (y + 0.5) * down)];
+            const [px, py] = [this.at.applyX(left + (x + 0.5) * across),
+                this.at.applyY(top + (y + 0.5) * down)];
             context.strokeStyle = mark ? this.ink.bad : this.ink.ink;
             context.strokeRect(px - size[0] / 2, py - size[1] / 2, size[0], size[1]);
         }
@@ -124,8 +134,11 @@ export class Squares {
         const {placed, left, top, across, down} = this.grid;
         context.fillStyle = this.ink.page;
         for (const {panel, y} of placed) {
-            const first = this.at.applyY(top + y * down), last = this.at.applyY(top + (y + panel.high) * down);
-            panel.starts.forEach(([column]) => context.fillRect(Math.round(this.at.applyX(left + column * across)) - 1, first, 1, last - first));
+            const first = this.at.applyY(top + y * down),
+                last = this.at.applyY(top + (y + panel.high) * down);
+            panel.starts.forEach(([column]) =>
+                context.fillRect(Math.round(this.at.applyX(left + column * across)) - 1, first, 1,
+                    last - first));
         }
     }
 
@@ -154,8 +167,10 @@ export class Squares {
             context.fillText(panel.label, first, line);
             const free = first + context.measureText(panel.label).width + 8;
             panel.starts.forEach(([column, pod], n) => {
-                const wide = ((panel.starts[n + 1]?.[0] ?? panel.wide) - column) * across * this.at.k;
-                const words = wide > 44 ? `pod ${pod}` : String(pod), x = this.at.applyX(left + column * across);
+                const wide = ((panel.starts[n + 1]?.[0] ?? panel.wide) - column) *
+                    across * this.at.k;
+                const words = wide > 44 ? `pod ${pod}` : String(pod),
+                    x = this.at.applyX(left + column * across);
                 if (pod && x > free && context.measureText(words).width + 3 < wide) {
                     context.fillText(words, x, line);
                 }
@@ -168,8 +183,10 @@ export class Squares {
             return -1;
         }
         const {placed, left, top, across, down} = this.grid;
-        const column = Math.floor((this.at.invertX(x) - left) / across), row = Math.floor((this.at.invertY(y) - top) / down);
+        const column = Math.floor((this.at.invertX(x) - left) / across),
+            row = Math.floor((this.at.invertY(y) - top) / down);
         const spot = placed.find(({panel, y: first}) => row >= first && row < first + panel.high);
-        return spot && column >= 0 && column < spot.panel.wide ? spot.panel.grid[(row - spot.y) * spot.panel.wide + column] : -1;
+        return spot && column >= 0 && column < spot.panel.wide
+            ? spot.panel.grid[(row - spot.y) * spot.panel.wide + column] : -1;
     }
 }

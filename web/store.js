@@ -76,16 +76,19 @@ export function href(change) {
     const next = {...store.choice, ...change};
     const words = new URLSearchParams();
     for (const [name, value] of Object.entries(next)) {
-        const idle = value === null || value === undefined || value === '' || (name === 'window' && value === 10);
+        const idle = value === null || value === undefined || value === '' ||
+            (name === 'window' && value === 10);
         if (!idle) {
             words.set(name, value);
         }
     }
-    return `#${words.toString().replaceAll('%2C', ',').replaceAll('%3A', ':').replaceAll('%2F', '/')}`;
+    return `#${words.toString().replaceAll('%2C', ',').replaceAll('%3A', ':')
+        .replaceAll('%2F', '/')}`;
 }
 
 // Which boxes are.
-export const opened = network => fitOpen(network, new Set((store.choice.open || '').split(',').filter(Boolean)));
+export const opened = network =>
+    fitOpen(network, new Set((store.choice.open || '').split(',').filter(Boolean)));
 
 export function go(change) {
     location.hash = href(change);
@@ -102,7 +105,8 @@ let fallback = null;            // where nobody has chosen and the first has not
 // Where the speed of the links is not known nothing can be said of their use: then their load.
 // True: another metric than before is shown now.
 export function fallBack() {
-    const idle = !store.choice.metric && !fallback && metricName() === 'use' && !store.values.some(value => value > 0);
+    const idle = !store.choice.metric && !fallback && metricName() === 'use' &&
+        !store.values.some(value => value > 0);
     if (idle && store.metrics.some(each => each.name === 'load_bps')) {
         fallback = 'load_bps';
     }
@@ -112,7 +116,8 @@ export function fallBack() {
 export function metricName() {
     const names = store.metrics.map(each => each.name);
     const chosen = store.choice.metric;
-    return (chosen && (!names.length || names.includes(chosen)) && chosen) || fallback || (names.includes('use') ? 'use' : names[0] || 'load_bps');
+    return (chosen && (!names.length || names.includes(chosen)) && chosen) || fallback ||
+        (names.includes('use') ? 'use' : names[0] || 'load_bps');
 }
 
 // What is not told is nothing of it, or not known, by the metric.
@@ -121,12 +126,14 @@ export const blank = () => COUNTED.has(metricName()) ? 0 : NaN;
 
 // ---- alarms ----
 
-const names = alarm => (alarm.paths || []).flatMap(path => store.network ? store.network.along(path) : []);
+const names = alarm =>
+    (alarm.paths || []).flatMap(path => store.network?.along(path) ?? []);
 
 // By reason and where: the one link or path that it names, else its host.
 function subjectOf(alarm) {
     const path = alarm.paths?.[0];
-    return path && path.length > 1 && alarm.paths.length === 1 ? {kind: path.length === 2 ? 'link' : 'path', text: path.join('-'), path}
+    return path && path.length > 1 && alarm.paths.length === 1
+        ? {kind: path.length === 2 ? 'link' : 'path', text: path.join('-'), path}
         : {kind: 'host', text: alarm.host ? `host ${alarm.host}` : 'controller', path: null};
 }
 
@@ -139,7 +146,8 @@ export function takeAlarm(alarm) {
             store.groupsLost++;
             return;
         }
-        group = {key, reason: String(alarm.reason), subject, host: alarm.host, count: 0, firstUs: alarm.time_us, lastUs: 0, last: null};
+        group = {key, reason: String(alarm.reason), subject, host: alarm.host, count: 0,
+            firstUs: alarm.time_us, lastUs: 0, last: null};
         store.groups.set(key, group);
     }
     group.count += Math.max(1, alarm.count || 1);

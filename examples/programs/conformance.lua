@@ -1,10 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Path conformance (PathDump paper, section 2.3): paths that are too long, or cross a switch that they should not.
+-- Path conformance (PathDump paper, section 2.3): paths that are too long, or cross a switch that
+-- they should not.
 --
 -- args: flow_id   of one flow; none: all flows
 --       max_hops  most hops of a good path (5 when not given)
 --       switch    that no path may cross (none when not given)
--- Installed on new_flow it looks at the flow of the event alone. What it finds is an alarm PC_FAIL, and the result.
+-- Installed on new_flow it looks at the flow of the event alone. What it finds is an alarm PC_FAIL,
+-- and the result.
 
 local function crosses(path, switch)
   for _, id in ipairs(path) do

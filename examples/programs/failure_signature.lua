@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Silent random packet drops, the other half (PathDump paper, section 2.3): the paths of a flow that suffers. Asked of the flow's receiver.
+-- Silent random packet drops, the other half (PathDump paper, section 2.3): the paths of a flow
+-- that suffers. Asked of the flow's receiver.
 --
 -- args: flow_id  of the flow
 --       from     only what ended then or later

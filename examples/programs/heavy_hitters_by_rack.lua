@@ -3,10 +3,11 @@
 --
 -- args: k         flow IDs for each rack (5 when not given)
 --       from, to  time range, either may be missing
--- Result: {"k": 5, "racks": {"3": {"bytes": 123, "top": [{"flow_id": {…}, "bytes": 100, "paths": 2}, …]}}}; the rack is the last switch of the paths.
+-- Result: {"k": 5, "racks": {"3": {"bytes": 123, "top": [{"flow_id": {…}, "bytes": 100, "paths":
+-- 2}, …]}}}; the rack is the last switch of the paths.
 --
--- All records of a flow ID lie at one server, its destination. So the k largest of a rack are among the k largest of each of its servers, and merging
--- a few rows of each is exact.
+-- All records of a flow ID lie at one server, its destination. So the k largest of a rack are among
+-- the k largest of each of its servers, and merging a few rows of each is exact.
 
 local function name(id)
   return table.concat({id.src_ip, id.dst_ip, id.src_port, id.dst_port, id.protocol}, " ")

@@ -1,8 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Silent random packet drops (PathDump paper, section 2.3): TCP flows that retransmit again and again. To be installed with a period of 200 ms.
+-- Silent random packet drops (PathDump paper, section 2.3): TCP flows that retransmit again and
+-- again. To be installed with a period of 200 ms.
 --
 -- args: threshold  of retransmissions in a row (3 when not given)
--- Each is an alarm POOR_PERF; whoever gets it asks for the paths of that flow (failure_signature.lua) and looks for the link that they share.
+-- Each is an alarm POOR_PERF; whoever gets it asks for the paths of that flow
+-- (failure_signature.lua) and looks for the link that they share.
 
 function run(args)
   local poor = {}

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Traffic measurement (PathDump paper, section 2.3): the flows (flow ID and path) with the most bytes, in a heap whose smallest stands first.
+-- Traffic measurement (PathDump paper, section 2.3): the flows (flow ID and path) with the most
+-- bytes, in a heap whose smallest stands first.
 --
 -- args: k         how many (1000 when not given)
 --       from, to  time range, either may be missing

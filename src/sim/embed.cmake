@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Run by the build: writes the CSV files of FOLDER into the header OUT as strings, so that the program needs no files beside it.
+# Run by the build: writes the CSV files of FOLDER into the header OUT as strings, so that the
+# program needs no files beside it.
 
-set(text "/* Made from src/sim/sizes/ by embed.cmake. */\nstatic const struct {\n    const char *name, *text;\n} sim_sizes[] = {\n")
+string(CONCAT text
+    "/* Made from src/sim/sizes/ by embed.cmake. */\n"
+    "static const struct {\n    const char *name, *text;\n} sim_sizes[] = {\n")
 file(GLOB files "${FOLDER}/*.csv")
 list(SORT files)
 foreach(file IN LISTS files)

@@ -71,6 +71,9 @@ BAD = {
                        "more than 100 columns"),
     "a wide statement": ("tests/a.py", "# SPDX-License-Identifier: Apache-2.0\nA = '" + 99 * "x"
                          + "'\n", "tests/a.py:2: more than 100 columns"),
+    "a wide view": ("web/a.js", "const a = '" + 99 * "x" + "';\n", "web/a.js:1: more than 100"),
+    "a wide list of sources": ("src/tib/CMakeLists.txt", "pd_library(" + 30 * "a.c " + ")\n",
+                               "src/tib/CMakeLists.txt:1: more than 100 columns"),
     "a wide paragraph": ("docs/a.md", "word " * 21, "docs/a.md:1: more than 100 columns"),
     "a tag of another stage": ("src/tib/t.h", SPDX + "struct pd_x {\n};\nstruct pd_x {\n",
                                "the tag pd_x is there twice"),
