@@ -26,7 +26,7 @@ PD_CONTROLLER_ROUTES(X)
 
 static const struct pd_part_route own_routes[] = {
 #define X(name, method, path, role, parameters, handler, help) \
-    {{#method, path, PD_ROLE_##role, help}, parameters, call_##name, false},
+    {{#method, path, PD_ROLE_##role, help}, parameters, call_##name, false, 0},
     PD_CONTROLLER_ROUTES(X)
 #undef X
 };

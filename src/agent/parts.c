@@ -6,6 +6,7 @@
 
 #include "agent/agent.h"
 #include "agent/installed/host.h"
+#include "agent/meters/meters.h"
 #include "agent/poor.h"
 #include "agent/probes/probes.h"
 #include "agent/settings.h"
@@ -347,6 +348,7 @@ const struct pd_part *const pd_agent_parts[] = {
     &alarms,
     &questions,
     &model,
+    &pd_agent_meters,
     &store,
     &sender,
     &installed,

@@ -121,10 +121,10 @@ static void count_event(void *context, enum pd_http_event event)
 static size_t wanted_bytes(void *context, const char *method, const char *target)
 {
     (void)context;
-    if (pd_daemon_rest_wants_body(&part_routes, method, target)) {
-        return PD_REST_BODY_MAX_BYTES;
-    }
-    return pd_agent_request_body_bytes(method, target);
+    const size_t of_part =
+        pd_daemon_rest_body_bytes(&part_routes, method, target, PD_REST_BODY_MAX_BYTES);
+
+    return of_part ? of_part : pd_agent_request_body_bytes(method, target);
 }
 
 /* Whoever holds a turn and waits for a reader keeps others waiting. */

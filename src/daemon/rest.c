@@ -14,6 +14,7 @@ void pd_daemon_rest_add(struct pd_rest *rest, const struct pd_part_route *row)
     rest->routes[rest->len] = row->route;
     rest->works[rest->len].handler = row->handler;
     rest->works[rest->len].bytes = row->bytes;
+    rest->works[rest->len].body_bytes = row->body_bytes;
     rest->works[rest->len++].parameters = row->parameters;
 }
 
@@ -107,6 +108,17 @@ bool pd_daemon_rest_wants_body(const struct pd_rest *rest, const char *method, c
     size_t route;
 
     return has_body(method) && find_by_words(rest, method, target, &route);
+}
+
+size_t pd_daemon_rest_body_bytes(const struct pd_rest *rest, const char *method, const char *target,
+                                 size_t usual)
+{
+    size_t route;
+
+    if (!has_body(method) || !find_by_words(rest, method, target, &route)) {
+        return 0;
+    }
+    return rest->works[route].body_bytes ? rest->works[route].body_bytes : usual;
 }
 
 bool pd_daemon_rest_is_open(const struct pd_rest *rest, const char *method, const char *target)

@@ -31,7 +31,8 @@ struct pd_part_route {
     struct pd_route route;
     bool parameters; /* it takes some; else there must be none */
     pd_call_handler *handler;
-    bool bytes; /* the body of a POST or PUT is no JSON: the handler reads it as it came */
+    bool bytes;        /* the body of a POST or PUT is no JSON: the handler reads it as it came */
+    size_t body_bytes; /* the most of a body; 0: as the daemon likes it */
 };
 
 /* Hears of each request that has found its route. */
@@ -51,6 +52,7 @@ struct pd_rest {
     struct {
         pd_call_handler *handler;
         bool parameters, bytes;
+        size_t body_bytes;
     } works[PD_REST_ROUTES_MAX];
     const struct pd_rest_witness *witness; /* NULL: nobody */
     size_t len, own_len; /* own: of the daemon itself, which its openapi.json describes */
@@ -66,6 +68,9 @@ int pd_daemon_rest_call(const struct pd_rest *rest, void *daemon,
 
 /* Whether the body of such a request is read. */
 bool pd_daemon_rest_wants_body(const struct pd_rest *rest, const char *method, const char *target);
+/* The most of it: `usual`, or what the route says; 0: it is not read. */
+size_t pd_daemon_rest_body_bytes(const struct pd_rest *rest, const char *method, const char *target,
+                                 size_t usual);
 
 /* May anybody ask for this, who has shown nothing? */
 bool pd_daemon_rest_is_open(const struct pd_rest *rest, const char *method, const char *target);
