@@ -15,7 +15,7 @@
 #include "base/wait.h"
 #include "codec/pint/plan.h"
 #include "daemon/state_file.h"
-#include "fleet/collect.h"
+#include "fleet/fanout.h"
 #include "http/text.h"
 
 #define MODULE         "telemetry"
@@ -178,10 +178,25 @@ struct errand {
     const char *method, *route;
     const char *body; /* NULL: none */
     struct pd_inventory *inventory;
-    uint32_t *hosts; /* IDs */
-    struct pd_collected *peers;
+    struct one {
+        uint32_t id;
+        char answer[STATUS_BYTES];
+        size_t len;
+    } *hosts;
     size_t len;
 };
+
+static int take_answer(void *context, size_t i, const char *bytes, size_t len)
+{
+    struct one *host = &((struct errand *)context)->hosts[i];
+
+    if (len > sizeof host->answer - host->len) {
+        return -PD_E_TOO_LARGE;
+    }
+    memcpy(host->answer + host->len, bytes, len);
+    host->len += len;
+    return 0;
+}
 
 static void note(struct host *host, const json_t *status, const struct pd_error *error)
 {
@@ -200,17 +215,18 @@ static void note(struct host *host, const json_t *status, const struct pd_error 
     }
 }
 
-static void take_status(void *context, size_t i, const struct pd_collected *peer)
+static void end_answer(void *context, size_t i, const struct pd_error *error)
 {
     const struct errand *errand = context;
-    struct pd_error words = peer->error;
-    json_t *status = words.code ? NULL : json_loadb(peer->answer, peer->len, 0, NULL);
+    const struct one *one = &errand->hosts[i];
+    json_t *status = error->code ? NULL : json_loadb(one->answer, one->len, 0, NULL);
+    struct pd_error words = *error;
 
-    if (!words.code && !json_is_object(status)) {
+    if (!error->code && !json_is_object(status)) {
         pd_fail(&words, -PD_E_SYNTAX, "its answer is no JSON object");
     }
     pthread_mutex_lock(&own.lock);
-    struct host *host = find_host(errand->hosts[i]);
+    struct host *host = find_host(one->id);
     if (host) {
         note(host, status, &words);
     }
@@ -220,6 +236,8 @@ static void take_status(void *context, size_t i, const struct pd_collected *peer
 
 static void run(struct errand *errand)
 {
+    struct pd_fanout_peer *peers = calloc(errand->len + 1, sizeof *peers);
+    const struct pd_fanout_sink sink = {errand, take_answer, end_answer, NULL};
     const struct pd_fanout_request request = {.method = errand->method,
                                               .route = errand->route,
                                               .type = "application/json",
@@ -229,13 +247,16 @@ static void run(struct errand *errand)
                                               .at_once = AT_ONCE,
                                               .cancelled = &own.controller->stopping};
 
-    for (size_t i = 0; i < errand->len; i++) {
-        const size_t at = pd_controller_inventory_find(errand->inventory, errand->hosts[i]);
-
-        errand->peers[i] =
-            (struct pd_collected){.url = errand->inventory->hosts[at].url, .body = errand->body};
+    for (size_t i = 0; peers && i < errand->len; i++) {
+        const size_t at = pd_controller_inventory_find(errand->inventory, errand->hosts[i].id);
+        peers[i] = (struct pd_fanout_peer){.url = errand->inventory->hosts[at].url,
+                                           .body = errand->body,
+                                           .body_bytes = errand->body ? strlen(errand->body) : 0};
     }
-    pd_fleet_collect(own.fanout, &request, errand->peers, errand->len, take_status, errand);
+    if (peers) {
+        pd_fleet_fanout_ask(own.fanout, &request, peers, errand->len, &sink);
+    }
+    free(peers);
 }
 
 /* All hosts, or those that have not our plan. */
@@ -246,7 +267,7 @@ static void choose(struct errand *errand, bool all)
     for (size_t i = 0; i < errand->inventory->hosts_len; i++) {
         const struct host *host = find_host(errand->inventory->hosts[i].id);
         if (host && (all || (!*host->reason && strcmp(host->hash, own.hash) != 0))) {
-            errand->hosts[errand->len++] = host->id;
+            errand->hosts[errand->len++] = (struct one){.id = host->id};
         }
     }
     pthread_mutex_unlock(&own.lock);
@@ -264,10 +285,8 @@ static void go_round(void)
         body = strdup(own.text);
     }
     pthread_mutex_unlock(&own.lock);
-    const size_t room = errand.inventory->hosts_len + 1;
-    errand.hosts = err ? NULL : calloc(room, sizeof *errand.hosts);
-    errand.peers = err ? NULL : calloc(room, sizeof *errand.peers);
-    if (errand.hosts && errand.peers && body) {
+    errand.hosts = err ? NULL : calloc(errand.inventory->hosts_len + 1, sizeof *errand.hosts);
+    if (errand.hosts && body) {
         errand.method = "GET";
         errand.route = "/v1/telemetry/status";
         choose(&errand, true);
@@ -279,7 +298,6 @@ static void go_round(void)
         run(&errand);
     }
     free(errand.hosts);
-    free(errand.peers);
     free(body);
     pd_controller_inventory_free(errand.inventory);
 }

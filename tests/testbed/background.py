@@ -56,9 +56,10 @@ def flood(options):
 
 class Background:
     """transfers between these hosts of a bed, from each to each other one over both families
-    (generator/), so many Mb/s of each host; also a context, at whose end they are stopped"""
+    (generator/), so many Mb/s of each host, and at most flow_mbit of each transfer; also a context,
+    at whose end they are stopped"""
 
-    def __init__(self, hosts, rate_mbit=MESH_MBIT, sizes=SIZES, udp=0):
+    def __init__(self, hosts, rate_mbit=MESH_MBIT, sizes=SIZES, udp=0, flow_mbit=None):
         hosts = list(hosts)
         self.processes = []
         for host in hosts:
@@ -66,7 +67,7 @@ class Background:
                       for address in other.node.addrs]
             program = host.bed.program_path(os.path.join("tests", "testbed_traffic"))
             words = [program, "--rate", rate_mbit, "--sizes", sizes, "--udp", udp, "--report",
-                     report(host), *others]
+                     report(host), *(["--flow-rate", flow_mbit] if flow_mbit else []), *others]
             self.processes.append(host.popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                              stderr=subprocess.DEVNULL, text=True))
         for process in self.processes:

@@ -25,6 +25,7 @@ import time
 
 import fabrics
 import keeper
+import monitors
 from commands import inside, port, run_all, wait_for
 from controller import Controller
 from edge import UPLINK, VM, Edge
@@ -102,6 +103,7 @@ class Bed:
         self.codec, self.monitors = codec, monitors
         self.edge_hosts, self.ovs = sorted(edges), os.path.abspath(ovs)
         self.controller = Controller(self) if controller else None
+        self.watchers = {}                      # switch -> who answers for its meters
         self.down_links, self.started, self.offloads = set(), [], offloads
         self.fabric = fabrics.find(fabric)(self)
         self.tags &= self.fabric.tags
@@ -128,12 +130,14 @@ class Bed:
             self.save()
             if self.controller:
                 self.controller.list_hosts()
+                monitors.write(self)
                 self.controller.start()
             ovs.start_sites(self, self.edges())
             self.fabric.start()
             self.connect()
             run_all([edge.bring_up() for edge in self.edges()])
             self.fabric.linked()
+            self.watchers = monitors.start(self)
             for edge in self.edges():
                 edge.wait_for_socket()
             if self.controller:
@@ -253,6 +257,11 @@ class Bed:
         for i in self.edge_hosts:
             self.host(i).edge = Edge(self.host(i), self.ovs, next(namespaces), self.folder,
                                      environment)
+
+    @property
+    def monitors_on(self):
+        """whether switches count what segments lose: somebody has to ask them"""
+        return bool(self.controller) and self.codec == "path-bloom" and self.fabric.meters
 
     def all_sites(self):
         return [*self.sites, *self.edges()]

@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import door
+import monitors
 from commands import wait_for
 
 START_S = 30
@@ -39,7 +40,11 @@ class Controller:
     def command(self, *words):
         return [self.bed.program_path("pathdump-controller"), "--topology", self.bed.topology,
                 "--hosts", self.inventory, "--state", self.state,
-                *self.switches_at(), *words]
+                *self.switches_at(), *self.monitors_at(), *words]
+
+    def monitors_at(self):
+        """switches that count, if there are any"""
+        return ["--monitors", monitors.listed(self.bed)] if self.bed.monitors_on else []
 
     def switches_at(self):
         """where switches meet it, if they speak OpenFlow"""

@@ -25,6 +25,7 @@ import sys
 import time
 
 STATE = "/run/pathdump-testbed"
+PINS = "/sys/fs/bpf/pathdump-testbed"   # maps of switches that count
 TOKEN = "PATHDUMP_TESTBED"
 FIRST_FD = 100
 CLONE_NEWNET = 0x40000000
@@ -75,11 +76,13 @@ def clean(folder):
             end_processes(json.load(file)["token"])
     except (FileNotFoundError, ValueError):
         pass
+    shutil.rmtree(os.path.join(PINS, os.path.basename(folder)), ignore_errors=True)
     shutil.rmtree(folder, ignore_errors=True)
-    try:
-        os.rmdir(STATE)
-    except OSError:
-        pass                                    # other beds are up
+    for name in (PINS, STATE):
+        try:
+            os.rmdir(name)
+        except OSError:
+            pass                                # other beds are up
 
 
 def is_dead(folder):

@@ -50,8 +50,7 @@ def sources(_):
 
 
 def quick(options):
-    """without what waits long, needs a bed or another switch, or builds the product once more"""
-    fast = programs("integration-release", "release", "-LE", "slow|bed|patched|rebuild")
+    fast = programs("integration-release", "release", "-LE", "slow|bed|patched")
     return [build("release"), units("release", "-LE", "integration"), fast, *sources(options)]
 
 

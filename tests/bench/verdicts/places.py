@@ -17,61 +17,33 @@ WARM_S = 6
 MOST_S = 1800                                   # of a run in the simulator
 OVS_MBIT = 12                                   # in all: more makes Open vSwitch lose packets here
 BED_LINK_MBPS = 10000                           # links of a bed have no rate
-# localisers that judge what an application judged, from the evidence that it left
-BESIDE = {"silent-drops": ("max-coverage",)}
+METHODS = {"silent-drops": (("silent-drops", {}), ("max-coverage", {"method": "max-coverage"}))}
 
 
-def replay(binaries, topology, localiser, evidence):
-    """[(t, report)]: what a watch with another localiser would have said, at the times of the
-    evidence"""
-    command = [os.path.join(binaries, "pathdump"), "localise", "--topology", topology, "--evidence",
-               evidence, "--localiser", localiser, "--each-period", "--json"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          timeout=MOST_S)
-    if done.returncode:
-        raise RuntimeError(f"localise: exit {done.returncode}: {done.stderr.strip()}")
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    return [(line["t_s"], {"switches": [], **line}) for line in lines]
+def methods(app):
+    """[(name, arguments)]: an application with each of its localisers"""
+    return METHODS.get(app, ((app, {}),))
 
 
-def simulate(binaries, scenario, seed, app, folder):
-    """{name of a method: [(t, report)]} of each run of the application, and the last line"""
-    file, evidence = (os.path.join(folder, f"{name}{os.getpid()}") for name in ("scenario",
-                                                                               "evidence"))
+def simulate(binaries, scenario, seed, app, arguments, folder):
+    """[(t, report)] of each run of the application, and its last line"""
+    file = os.path.join(folder, f"scenario{os.getpid()}.json")
     with open(file, "w", encoding="utf-8") as out:
         json.dump(scenario, out)
-    beside = BESIDE.get(app, ())
+    words = [word for name, value in arguments.items() for word in (f"--{name}", value)]
     command = [os.path.join(binaries, "pathdump"), "simulate", file, "--seed", str(seed), "--app",
-               app, "--every-run", "--json", *(["--evidence", evidence] if beside else [])]
+               app, "--every-run", "--json", *words]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           timeout=MOST_S)
     if done.returncode:
         raise RuntimeError(f"simulate: exit {done.returncode}: {done.stderr.strip()}")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    found = {app: [(line["t_s"], line) for line in lines if line["event"] == "verdict"]}
-    for localiser in beside:
-        found[localiser] = replay(binaries, scenario["topology"], localiser, evidence)
-    return found, lines[-1]
+    return [(line["t_s"], line) for line in lines if line["event"] == "verdict"], lines[-1]
 
 
-def watch(controller, scenario, app, evidence):
-    """[(t, report)] of the application, asked each EVERY_S; what it judged goes to a file"""
-    begun, polls, arguments = time.monotonic(), [], {}
-    if app == "silent-drops":
-        arguments = {"link_mbps": BED_LINK_MBPS}
-    with open(evidence, "w", encoding="utf-8") as out:
-        while time.monotonic() - begun < scenario["duration_s"]:
-            asked = time.monotonic()
-            report = controller.app(app, evidence=app in BESIDE, **arguments)
-            out.write(report.pop("evidence_rows", ""))
-            polls.append((asked - begun, report))
-            time.sleep(max(0, asked + EVERY_S - time.monotonic()))
-    return polls
-
-
-def on_bed(binaries, fabric, scenario, app, folder, mbit=None):
+def on_bed(binaries, fabric, scenario, app, mbit=None):
     """{name of a method: [(t, report)]} and the Mb/s that were carried; t as in the scenario"""
-    evidence = os.path.join(folder, f"evidence{os.getpid()}")
+    found = {name: [] for name, _ in methods(app)}
     with open(scenario["topology"], encoding="utf-8") as file:
         hosts = sum(node["role"] == "host" for node in json.load(file)["nodes"])
     mbit = mbit or (OVS_MBIT if fabric == "ovs"
@@ -83,13 +55,15 @@ def on_bed(binaries, fabric, scenario, app, folder, mbit=None):
             bed.faults.add("spray", "all")
         with Background(bed.hosts.values(), mbit / hosts, scenario["flow_sizes"]):
             time.sleep(WARM_S)
-            since_s, before = time.time(), carried(bed)
+            since = time.monotonic()
             for fault in scenario["faults"]:
                 bed.faults.add(fault)
-            found = {app: watch(bed.controller, scenario, app, evidence)}
+            while time.monotonic() - since < scenario["duration_s"]:
+                begun = time.monotonic()
+                for name, arguments in methods(app):
+                    t = time.monotonic() - since
+                    link_mbps = {"link_mbps": BED_LINK_MBPS} if app == "silent-drops" else {}
+                    found[name].append((t, bed.controller.app(app, **arguments, **link_mbps)))
+                time.sleep(max(0, begun + EVERY_S - time.monotonic()))
             totals = carried(bed)
-    for localiser in BESIDE.get(app, ()):
-        polls = replay(binaries, scenario["topology"], localiser, evidence)
-        found[localiser] = [(t - since_s, report) for t, report in polls if t >= since_s]
-    seconds = totals["seconds"] - before["seconds"]
-    return found, round((totals["received_bytes"] - before["received_bytes"]) * 8e-6 / seconds, 1)
+    return found, round(totals["mbit_s"], 1)

@@ -38,6 +38,7 @@ class Fabric:
     depth = "pcp"                               # whether tags tell their depth: --openflow-depth
     # whether its switches write digests by a telemetry plan
     digests = False
+    meters = False                              # whether they can count what segments lose
 
     def __init__(self, bed):
         self.bed = bed

@@ -12,6 +12,7 @@ import os
 import socket
 import subprocess
 
+import monitors
 import traffic
 from fabrics import interface
 from faults import Loop, WrongTag
@@ -26,7 +27,7 @@ class Fabric(interface.Fabric):
 
     name = "tc"
     depth = "plain"
-    digests = True
+    digests, meters = True, True
     topology = ("topology", "fat-tree", "--k", "4", "--addrs")
     faults = frozenset({"silent", "icmp_per_s", "reroute"})
 
@@ -59,6 +60,9 @@ class Fabric(interface.Fabric):
                    "--punts", self.punt_file, *self.rows_from()]
         if self.bed.plan:
             command += ["--plan", self.bed.plan]
+        if self.bed.monitors_on:
+            command += ["--meters", monitors.pins(self.bed)]
+            command += ["--top"] * (self.bed.monitors == "tor+top")
         for site in self.bed.sites:
             command += ["--site", f"{site.namespace}={','.join(str(n.id) for n in site.switches)}"]
         process = subprocess.Popen(command, env=dict(os.environ, **self.bed.mark),

@@ -16,16 +16,19 @@
 #include <bpf/libbpf.h>
 
 #include "base/clock.h"
+#include "meters.h"
 #include "openflow.h"
 #include "pint.h"
 #include "switches.h"
 #include "tables.h"
 
 /* testbed_switches --topology FILE --control SOCKET --punts FILE [--no-tags | --openflow SOCKET]
- *     [--plan FILE] --site NETNS=ID,ID,… [--site …]
+ *     [--plan FILE] [--meters FOLDER [--top]] --site NETNS=ID,ID,… [--site …]
  *
  * Rows come from the codec's library, with --openflow from the controller at that socket. With a
  * telemetry plan the switches write digests as well; where the codec is pint, nothing but these.
+ * With --meters the switches of racks, with --top also those at the top, count what segments carry
+ * (src/meter/kernel.h); a monitor finds their maps in FOLDER/SWITCH.
  *
  * Prints "ready" when all of them forward. A client of the socket sends commands (control.c), one a
  * line, ends its half of the connection and gets the answers, or "error: …" at the first one that
@@ -44,6 +47,7 @@ struct fabric {
     size_t switches_len;
     const char *openflow;      /* NULL: no controller */
     struct pd_pint_plan *plan; /* NULL: no digests */
+    struct tc_meters meters;
     struct ring_buffer *punts; /* and packets whose TTL has ended */
     FILE *punts_file;
     int control_fd;
@@ -120,6 +124,10 @@ static int open_switch(struct fabric *fabric, uint32_t id, struct pd_error *erro
     }
     tc_session_init(&fabric->sessions[fabric->switches_len++], sw, fabric->openflow);
     if (fabric->plan && (r = tc_pint_put(sw, fabric->plan, error)) < 0) {
+        return r;
+    }
+    r = tc_meters_open(sw, &fabric->meters, error);
+    if (r < 0) {
         return r;
     }
     r = watch_punts(fabric, sw);
@@ -250,6 +258,7 @@ static int run(struct fabric *fabric)
 
 struct settings {
     const char *topology, *control, *punts, *openflow, *plan;
+    struct tc_meters meters;
     bool tags;
     char *sites[SWITCHES_MAX];
     size_t sites_len;
@@ -257,11 +266,16 @@ struct settings {
 
 static bool read_settings(int argc, char **argv, struct settings *settings)
 {
-    static const struct option options[] = {
-        {"topology", required_argument, NULL, 't'}, {"control", required_argument, NULL, 'c'},
-        {"punts", required_argument, NULL, 'p'},    {"no-tags", no_argument, NULL, 'n'},
-        {"site", required_argument, NULL, 's'},     {"openflow", required_argument, NULL, 'o'},
-        {"plan", required_argument, NULL, 'd'},     {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"topology", required_argument, NULL, 't'},
+                                            {"control", required_argument, NULL, 'c'},
+                                            {"punts", required_argument, NULL, 'p'},
+                                            {"no-tags", no_argument, NULL, 'n'},
+                                            {"site", required_argument, NULL, 's'},
+                                            {"openflow", required_argument, NULL, 'o'},
+                                            {"plan", required_argument, NULL, 'd'},
+                                            {"meters", required_argument, NULL, 'm'},
+                                            {"top", no_argument, NULL, 'T'},
+                                            {NULL, 0, NULL, 0}};
     int option;
 
     settings->tags = true;
@@ -273,6 +287,8 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
         case 'n': settings->tags = false; break;
         case 'o': settings->openflow = optarg; break;
         case 'd': settings->plan = optarg; break;
+        case 'm': settings->meters.folder = optarg; break;
+        case 'T': settings->meters.top = true; break;
         case 's':
             if (settings->sites_len == SWITCHES_MAX) {
                 return false;
@@ -291,6 +307,7 @@ static int bring_up(struct fabric *fabric, struct settings *settings, struct pd_
     int r = pd_topology_read(settings->topology, &fabric->topology, error);
 
     fabric->openflow = settings->openflow;
+    fabric->meters = settings->meters;
     if (r == 0 && settings->plan) {
         r = pd_pint_plan_read(settings->plan, &fabric->plan, error);
     }
@@ -320,7 +337,8 @@ int main(int argc, char **argv)
 
     if (!read_settings(argc, argv, &settings)) {
         fprintf(stderr, "usage: testbed_switches --topology FILE --control SOCKET --punts FILE "
-                        "[--no-tags | --openflow SOCKET] [--plan FILE] --site NETNS=ID,ID,… …\n");
+                        "[--no-tags | --openflow SOCKET] [--plan FILE] [--meters FOLDER [--top]] "
+                        "--site NETNS=ID,ID,… …\n");
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);

@@ -552,4 +552,6 @@ int switch_injected(struct __sk_buff *skb)
     return receive(skb, mark & 0xff);
 }
 
+#include "meter.bpf.h"
+
 char licence_text[] SEC("license") = "GPL";

@@ -26,8 +26,8 @@ int tc_table(const struct tc_switch *sw, const char *name)
 
 /* ---- ports ---------------------------------------------------------------------------------- */
 
-static int attach(const struct tc_switch *sw, const char *name, unsigned ifindex, uint32_t place,
-                  enum bpf_tc_attach_point point)
+int tc_attach(const struct tc_switch *sw, const char *name, unsigned ifindex, uint32_t place,
+              unsigned point)
 {
     const struct bpf_program *program = bpf_object__find_program_by_name(sw->object, name);
     LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)ifindex,
@@ -36,7 +36,7 @@ static int attach(const struct tc_switch *sw, const char *name, unsigned ifindex
                 .prog_fd = bpf_program__fd(program));
     int r = bpf_tc_hook_create(&hook);
 
-    hook.attach_point = point;
+    hook.attach_point = (enum bpf_tc_attach_point)point;
     return r < 0 && r != -EEXIST ? r : bpf_tc_attach(&hook, &filter);
 }
 
@@ -63,8 +63,8 @@ static int open_port(const struct tc_switch *sw, uint32_t peer, uint32_t port, u
     r = bpf_map_update_elem(tc_table(sw, "interfaces"), &port, &ifindex, BPF_ANY);
     r = r < 0 ? r : bpf_map_update_elem(tc_table(sw, "ports"), &ifindex, &port, BPF_ANY);
     r = r < 0 ? r : bpf_map_update_elem(tc_table(sw, "probe_refused"), &port, &is_host, BPF_ANY);
-    r = r < 0 ? r : attach(sw, "switch_ingress", ifindex, 1, BPF_TC_INGRESS);
-    r = r < 0 ? r : attach(sw, "switch_egress", ifindex, 1, BPF_TC_EGRESS);
+    r = r < 0 ? r : tc_attach(sw, "switch_ingress", ifindex, TC_SWITCH, BPF_TC_INGRESS);
+    r = r < 0 ? r : tc_attach(sw, "switch_egress", ifindex, TC_SWITCH, BPF_TC_EGRESS);
     return r < 0 ? pd_fail(error, r, "switch %u: %s: %s", sw->id, name, strerror(-r)) : 0;
 }
 
@@ -72,8 +72,8 @@ static int open_port(const struct tc_switch *sw, uint32_t peer, uint32_t port, u
 static int open_loopback(struct tc_switch *sw, struct pd_error *error)
 {
     const unsigned ifindex = if_nametoindex("lo");
-    int err =
-        ifindex ? attach(sw, "switch_injected", ifindex, sw->index + 1, BPF_TC_INGRESS) : -ENODEV;
+    int err = ifindex ? tc_attach(sw, "switch_injected", ifindex, sw->index + 1, BPF_TC_INGRESS)
+                      : -ENODEV;
 
     sw->packets = err ? -1 : socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (!err && sw->packets < 0) {

@@ -78,6 +78,14 @@ void tc_answers_limit(struct tc_answers *answers, double per_s);
 int tc_command(struct tc_switch *switches, size_t switches_len, const char *line, FILE *answer,
                struct pd_error *error);
 
+/* Programs of one interface, in their order; those of faults come behind them. */
+enum tc_order { TC_METER_INGRESS = 1, TC_SWITCH, TC_METER_EGRESS };
+
+/* Puts a program of the switch on an interface of this thread's network namespace; `point` is of
+ * enum bpf_tc_attach_point. 0 or -errno. */
+int tc_attach(const struct tc_switch *sw, const char *name, unsigned ifindex, uint32_t place,
+              unsigned point);
+
 /* File descriptor of a table; the names are those of switch.bpf.c. */
 int tc_table(const struct tc_switch *sw, const char *name);
 

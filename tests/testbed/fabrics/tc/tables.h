@@ -59,6 +59,9 @@ struct rule {
 /* What becomes of packets with tags, by the port that they come in by. */
 enum edge_action { EDGE_NONE, EDGE_DROP, EDGE_STRIP };
 
+/* What is behind a port, as meters see it; all ports of a switch at the top begin segments. */
+enum meter_port { METER_NO_PORT, METER_TO_SWITCH, METER_TO_HOST, METER_AT_TOP };
+
 /* A telemetry plan (docs/formats/pint.md), worked out by src/codec/pint. */
 #define PINT_QUERIES 16
 #define PINT_SETS    64
