@@ -115,7 +115,7 @@ struct pd_installed_push_item {
     char route[48];
     struct pd_error error;
     char *answer; /* of a list; owned */
-    size_t answer_len, answer_size;
+    size_t answer_len;
 };
 
 /* Errands of one method, together. `inventory` is held for their URLs. */

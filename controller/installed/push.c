@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "controller/installed/list.h"
-#include "fleet/fanout.h"
+#include "fleet/collect.h"
 
 #define AT_ONCE          64
 #define LIST_MAX_BYTES   (2 * (uint64_t)PD_INSTALLATIONS_BYTES_MAX) /* with what others installed */
@@ -62,57 +62,52 @@ void pd_installed_push_done(struct pd_installed_push *push)
 
 /* ---- asking ---- */
 
-static int take(void *context, size_t i, const char *bytes, size_t len)
+/* Of installing and uninstalling only how it ended. */
+static void note_end(void *context, size_t i, const struct pd_collected *peer)
 {
-    struct pd_installed_push *push = context;
-    struct pd_installed_push_item *item = &push->items[i];
-
-    if (strcmp(push->method, "GET") != 0) {
-        return 0;
-    }
-    if (PD_GROW(item->answer, item->answer_size, item->answer_len + len)) {
-        return -ENOMEM;
-    }
-    memcpy(item->answer + item->answer_len, bytes, len);
-    item->answer_len += len;
-    return 0;
+    ((struct pd_installed_push *)context)->items[i].error = peer->error;
 }
 
-static void end(void *context, size_t i, const struct pd_error *error)
+/* 0 or -ENOMEM. */
+static int ask_all(struct pd_installs *installs, struct pd_installed_push *push,
+                   struct pd_collected *peers, uint64_t deadline_ns)
 {
-    struct pd_installed_push *push = context;
-
-    push->items[i].error = *error;
-}
-
-static void ask(struct pd_installs *installs, struct pd_installed_push *push, uint64_t deadline_ns)
-{
-    struct pd_fanout_peer *peers = calloc(push->len + 1, sizeof *peers);
-    const struct pd_fanout_sink sink = {push, take, end, NULL};
+    const bool lists = !strcmp(push->method, "GET");
     const struct pd_fanout_request request = {
         .method = push->method,
         .route = "/v1/installed",
         .type = "application/json",
         .accept = "application/json",
         .deadline_ns = deadline_ns,
-        .max_bytes = strcmp(push->method, "GET") ? ANSWER_MAX_BYTES : LIST_MAX_BYTES,
+        .max_bytes = lists ? LIST_MAX_BYTES : ANSWER_MAX_BYTES,
         .at_once = AT_ONCE,
     };
-    int err = peers ? 0 : -ENOMEM;
+
+    return pd_fleet_collect(installs->controller->fanout, &request, peers, push->len,
+                            lists ? NULL : note_end, push);
+}
+
+static void ask(struct pd_installs *installs, struct pd_installed_push *push, uint64_t deadline_ns)
+{
+    struct pd_collected *peers = calloc(push->len + 1, sizeof *peers);
 
     for (size_t i = 0; peers && i < push->len; i++) {
         const struct pd_installed_push_item *item = &push->items[i];
 
-        peers[i] = (struct pd_fanout_peer){.url = item->url,
-                                           .body = item->body,
-                                           .body_bytes = item->body ? strlen(item->body) : 0,
-                                           .route = item->route};
+        peers[i] =
+            (struct pd_collected){.url = item->url, .body = item->body, .route = item->route};
     }
-    if (!err) {
-        err = pd_fleet_fanout_ask(installs->controller->fanout, &request, peers, push->len, &sink);
-    }
-    for (size_t i = 0; err && i < push->len; i++) {
-        pd_fail(&push->items[i].error, -PD_E_BUSY, "%s", pd_error_text(err));
+    int err = peers ? ask_all(installs, push, peers, deadline_ns) : -ENOMEM;
+    for (size_t i = 0; i < push->len; i++) {
+        struct pd_installed_push_item *item = &push->items[i];
+
+        if (err) {
+            pd_fail(&item->error, -PD_E_BUSY, "%s", pd_error_text(err));
+        } else if (!strcmp(push->method, "GET")) {
+            item->error = peers[i].error;
+            item->answer = peers[i].answer;
+            item->answer_len = peers[i].len;
+        }
     }
     free(peers);
 }

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/grow.h"
 #include "controller/meters/private.h"
+#include "fleet/collect.h"
 #include "query/members.h"
 
 #define ANSWER_BYTES_MAX ((size_t)64 << 20)
@@ -23,19 +23,6 @@ struct errand {
     uint64_t epoch;
     bool reads;
 };
-
-static int take(void *context, size_t i, const char *bytes, size_t len)
-{
-    const struct errand *errand = context;
-    struct pd_meters_monitor *monitor = &errand->meters->monitors[errand->numbers[i]];
-
-    if (PD_GROW(monitor->answer, monitor->answer_room, monitor->answer_len + len)) {
-        return -ENOMEM;
-    }
-    memcpy(monitor->answer + monitor->answer_len, bytes, len);
-    monitor->answer_len += len;
-    return 0;
-}
 
 static uint64_t count_of(const json_t *document, const char *name)
 {
@@ -61,16 +48,16 @@ static bool is_of(const json_t *document, const struct pd_meters_monitor *monito
            json_is_array(json_object_get(document, "meters"));
 }
 
-static void end(void *context, size_t i, const struct pd_error *error)
+static void take_answer(void *context, size_t i, const struct pd_collected *peer)
 {
     const struct errand *errand = context;
+    const struct pd_error *error = &peer->error;
     struct pd_meters_monitor *monitor = &errand->meters->monitors[errand->numbers[i]];
-    json_t *document = error->code || !errand->reads || !monitor->answer_len
+    json_t *document = error->code || !errand->reads || !peer->len
                            ? NULL
-                           : json_loadb(monitor->answer, monitor->answer_len, 0, NULL);
+                           : json_loadb(peer->answer, peer->len, 0, NULL);
     const bool good = document && is_of(document, monitor, errand->epoch);
 
-    monitor->answer_len = 0;
     pthread_mutex_lock(&errand->meters->lock);
     if (error->code || (errand->reads && !good)) {
         snprintf(monitor->reason, sizeof monitor->reason, "%.110s",
@@ -94,17 +81,14 @@ static void end(void *context, size_t i, const struct pd_error *error)
 
 static void run(struct errand *errand, const struct pd_fanout_request *request, char **bodies)
 {
-    const struct pd_fanout_sink sink = {errand, take, end, NULL};
-    struct pd_fanout_peer *peers = calloc(errand->len + 1, sizeof *peers);
+    struct pd_collected *peers = calloc(errand->len + 1, sizeof *peers);
 
     for (size_t i = 0; peers && i < errand->len; i++) {
-        const char *body = bodies ? bodies[i] : NULL;
-        peers[i] = (struct pd_fanout_peer){.url = errand->meters->monitors[errand->numbers[i]].url,
-                                           .body = body,
-                                           .body_bytes = body ? strlen(body) : 0};
+        peers[i] = (struct pd_collected){.url = errand->meters->monitors[errand->numbers[i]].url,
+                                         .body = bodies ? bodies[i] : NULL};
     }
     if (peers) {
-        pd_fleet_fanout_ask(errand->meters->fanout, request, peers, errand->len, &sink);
+        pd_fleet_collect(errand->meters->fanout, request, peers, errand->len, take_answer, errand);
     }
     free(peers);
 }

@@ -271,7 +271,6 @@ static void close_part(void *daemon)
     pd_meters_forget(meters);
     for (uint32_t m = 0; m < meters->monitors_len; m++) {
         free(meters->monitors[m].url);
-        free(meters->monitors[m].answer);
         json_decref(meters->monitors[m].document);
     }
     if (meters->fanout) {

@@ -16,8 +16,6 @@ struct pd_meters_monitor {
     uint32_t id, sw; /* of the topology */
     char *url;
     /* Of the epoch at hand; the thread's. */
-    char *answer;
-    size_t answer_len, answer_room;
     json_t *document; /* NULL: it did not answer, or not well */
     uint64_t version; /* of the rules that it shall have */
     bool dsm_changed, usm_changed;

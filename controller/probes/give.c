@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/grow.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "controller/probes/private.h"
 #include "daemon/count.h"
+#include "fleet/collect.h"
 
 #define MODULE       "probes"
 #define ATTEMPT_NS   (2 * PD_NS_PER_S)
@@ -24,11 +24,10 @@ struct errand {
     struct pd_inventory *inventory; /* held: URLs are its */
     struct one {
         uint32_t id;
-        char *url, *body, *answer;
+        char *url, *body;
         uint64_t hash; /* of the ways in the body */
-        size_t len, room;
-        struct pd_error error;
     } *hosts;
+    struct pd_collected *got; /* by host; once it has run */
     size_t len;
 };
 
@@ -37,32 +36,17 @@ static void errand_done(struct errand *errand)
     for (size_t i = 0; i < errand->len; i++) {
         free(errand->hosts[i].url);
         free(errand->hosts[i].body);
-        free(errand->hosts[i].answer);
     }
+    if (errand->got) {
+        pd_fleet_collected_done(errand->got, errand->len);
+    }
+    free(errand->got);
     free(errand->hosts);
 }
 
-static int take_answer(void *context, size_t i, const char *bytes, size_t len)
+/* 0, or -ENOMEM: then there is nothing of any host. */
+static int run(struct errand *errand)
 {
-    struct one *one = &((struct errand *)context)->hosts[i];
-    if (PD_GROW(one->answer, one->room, one->len + len)) {
-        return -ENOMEM;
-    }
-    memcpy(one->answer + one->len, bytes, len);
-    one->len += len;
-    return 0;
-}
-
-static void end_answer(void *context, size_t i, const struct pd_error *error)
-{
-    ((struct errand *)context)->hosts[i].error = *error;
-}
-
-static void run(struct errand *errand)
-{
-    struct pd_fanout_peer *peers = calloc(errand->len + 1, sizeof *peers);
-    const struct pd_fanout_sink sink = {
-        .context = errand, .take = take_answer, .end = end_answer, NULL};
     const struct pd_fanout_request request = {.method = errand->method,
                                               .route = "/v1/probes",
                                               .type = "application/json",
@@ -72,18 +56,14 @@ static void run(struct errand *errand)
                                               .at_once = AT_ONCE,
                                               .cancelled = &pd_probes.cancelled};
 
-    for (size_t i = 0; i < errand->len; i++) {
-        errand->hosts[i].error.code = -ENOMEM;
-        if (peers) {
-            const char *body = errand->hosts[i].body;
-            peers[i] = (struct pd_fanout_peer){
-                .url = errand->hosts[i].url, .body = body, .body_bytes = body ? strlen(body) : 0};
-        }
+    errand->got = calloc(errand->len + 1, sizeof *errand->got);
+    for (size_t i = 0; errand->got && i < errand->len; i++) {
+        errand->got[i] =
+            (struct pd_collected){.url = errand->hosts[i].url, .body = errand->hosts[i].body};
     }
-    if (peers && errand->len) {
-        pd_fleet_fanout_ask(pd_probes.fanout, &request, peers, errand->len, &sink);
-    }
-    free(peers);
+    return errand->got
+               ? pd_fleet_collect(pd_probes.fanout, &request, errand->got, errand->len, NULL, NULL)
+               : -ENOMEM;
 }
 
 /* With the lock. */
@@ -114,9 +94,9 @@ static int add_host(struct errand *errand, const struct pd_probes_host *host, ch
 
 /* ---- who can take part ---- */
 
-static void note_able(const struct one *one, struct pd_probes_host *host, bool *changed)
+static void note_able(const struct pd_collected *got, struct pd_probes_host *host, bool *changed)
 {
-    json_t *status = one->error.code ? NULL : json_loadb(one->answer, one->len, 0, NULL);
+    json_t *status = got->error.code ? NULL : json_loadb(got->answer, got->len, 0, NULL);
     bool able = json_is_true(json_object_get(status, "able"));
 
     json_decref(status);
@@ -124,7 +104,7 @@ static void note_able(const struct one *one, struct pd_probes_host *host, bool *
     host->able = able;
     host->heard_ns = able ? pd_clock_monotonic_ns() : 0;
     snprintf(host->reason, sizeof host->reason, "%.110s",
-             one->error.code ? one->error.text
+             got->error.code ? got->error.text
              : able          ? ""
                              : "it has no live intake, or does not know its ID");
 }
@@ -145,15 +125,13 @@ int pd_probes_ask_hosts(bool all, bool *ret_changed)
         }
     }
     pthread_mutex_unlock(&pd_probes.lock);
-    if (!err) {
-        run(&errand);
-    }
+    err = err ? err : run(&errand);
     pthread_mutex_lock(&pd_probes.lock);
     for (size_t i = 0; i < errand.len && !err; i++) {
         struct pd_probes_host *host = find_host(errand.hosts[i].id);
 
         if (host) {
-            note_able(&errand.hosts[i], host, ret_changed);
+            note_able(&errand.got[i], host, ret_changed);
         }
     }
     pthread_mutex_unlock(&pd_probes.lock);
@@ -257,27 +235,27 @@ static int make_orders(struct errand *errand, bool all, uint32_t hold_from)
 
 /* A host that cannot be told is none that takes part. Each time it is left alone for twice as long:
  * its coming and going is a new plan for all. */
-static void note_told(const struct one *one, bool last)
+static void note_told(const struct one *one, const struct pd_error *error, bool last)
 {
     struct pd_probes_host *host = find_host(one->id);
 
-    pd_count(one->error.code ? &pd_probes_counts.orders_failed : &pd_probes_counts.orders, 1);
+    pd_count(error->code ? &pd_probes_counts.orders_failed : &pd_probes_counts.orders, 1);
     if (!host) {
         return;
     }
-    if (!one->error.code) {
+    if (!error->code) {
         host->told = last ? one->hash : host->told;
         host->overruled = false;
         host->refusals = last ? 0 : host->refusals;
         return;
     }
-    snprintf(host->reason, sizeof host->reason, "%.110s", one->error.text);
+    snprintf(host->reason, sizeof host->reason, "%.110s", error->text);
     host->able = false;
     host->told = 0;
     host->again_ns = pd_clock_monotonic_ns() + (PD_PROBES_AGAIN_NS << host->refusals);
     host->refusals += host->refusals < REFUSALS_MAX;
     pd_probes.replan = true;
-    host->overruled = one->error.code == -PD_E_CONFLICT && !strncmp(one->error.text, "plan:", 5);
+    host->overruled = error->code == -PD_E_CONFLICT && !strncmp(error->text, "plan:", 5);
 }
 
 /* Another controller has told most hosts. What a few say is left out: one that lies would end the
@@ -306,12 +284,10 @@ static int give(bool all, bool last, uint32_t *numbers)
     }
     int err = on ? make_orders(&errand, all, last ? *numbers : pd_probes.ordered) : 0;
     pthread_mutex_unlock(&pd_probes.lock);
-    if (!err) {
-        run(&errand);
-    }
+    err = err ? err : run(&errand);
     pthread_mutex_lock(&pd_probes.lock);
     for (size_t i = 0; i < errand.len && !err; i++) {
-        note_told(&errand.hosts[i], last);
+        note_told(&errand.hosts[i], &errand.got[i].error, last);
     }
     pd_probes.overruled |= is_overruled();
     if (last && *numbers > pd_probes.ordered) {

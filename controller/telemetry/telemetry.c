@@ -15,7 +15,7 @@
 #include "base/wait.h"
 #include "codec/pint/plan.h"
 #include "daemon/state_file.h"
-#include "fleet/fanout.h"
+#include "fleet/collect.h"
 #include "http/text.h"
 
 #define MODULE         "telemetry"
@@ -178,25 +178,10 @@ struct errand {
     const char *method, *route;
     const char *body; /* NULL: none */
     struct pd_inventory *inventory;
-    struct one {
-        uint32_t id;
-        char answer[STATUS_BYTES];
-        size_t len;
-    } *hosts;
+    uint32_t *hosts; /* IDs */
+    struct pd_collected *peers;
     size_t len;
 };
-
-static int take_answer(void *context, size_t i, const char *bytes, size_t len)
-{
-    struct one *host = &((struct errand *)context)->hosts[i];
-
-    if (len > sizeof host->answer - host->len) {
-        return -PD_E_TOO_LARGE;
-    }
-    memcpy(host->answer + host->len, bytes, len);
-    host->len += len;
-    return 0;
-}
 
 static void note(struct host *host, const json_t *status, const struct pd_error *error)
 {
@@ -215,18 +200,17 @@ static void note(struct host *host, const json_t *status, const struct pd_error 
     }
 }
 
-static void end_answer(void *context, size_t i, const struct pd_error *error)
+static void take_status(void *context, size_t i, const struct pd_collected *peer)
 {
     const struct errand *errand = context;
-    const struct one *one = &errand->hosts[i];
-    json_t *status = error->code ? NULL : json_loadb(one->answer, one->len, 0, NULL);
-    struct pd_error words = *error;
+    struct pd_error words = peer->error;
+    json_t *status = words.code ? NULL : json_loadb(peer->answer, peer->len, 0, NULL);
 
-    if (!error->code && !json_is_object(status)) {
+    if (!words.code && !json_is_object(status)) {
         pd_fail(&words, -PD_E_SYNTAX, "its answer is no JSON object");
     }
     pthread_mutex_lock(&own.lock);
-    struct host *host = find_host(one->id);
+    struct host *host = find_host(errand->hosts[i]);
     if (host) {
         note(host, status, &words);
     }
@@ -236,8 +220,6 @@ static void end_answer(void *context, size_t i, const struct pd_error *error)
 
 static void run(struct errand *errand)
 {
-    struct pd_fanout_peer *peers = calloc(errand->len + 1, sizeof *peers);
-    const struct pd_fanout_sink sink = {errand, take_answer, end_answer, NULL};
     const struct pd_fanout_request request = {.method = errand->method,
                                               .route = errand->route,
                                               .type = "application/json",
@@ -247,16 +229,13 @@ static void run(struct errand *errand)
                                               .at_once = AT_ONCE,
                                               .cancelled = &own.controller->stopping};
 
-    for (size_t i = 0; peers && i < errand->len; i++) {
-        const size_t at = pd_controller_inventory_find(errand->inventory, errand->hosts[i].id);
-        peers[i] = (struct pd_fanout_peer){.url = errand->inventory->hosts[at].url,
-                                           .body = errand->body,
-                                           .body_bytes = errand->body ? strlen(errand->body) : 0};
+    for (size_t i = 0; i < errand->len; i++) {
+        const size_t at = pd_controller_inventory_find(errand->inventory, errand->hosts[i]);
+
+        errand->peers[i] =
+            (struct pd_collected){.url = errand->inventory->hosts[at].url, .body = errand->body};
     }
-    if (peers) {
-        pd_fleet_fanout_ask(own.fanout, &request, peers, errand->len, &sink);
-    }
-    free(peers);
+    pd_fleet_collect(own.fanout, &request, errand->peers, errand->len, take_status, errand);
 }
 
 /* All hosts, or those that have not our plan. */
@@ -267,7 +246,7 @@ static void choose(struct errand *errand, bool all)
     for (size_t i = 0; i < errand->inventory->hosts_len; i++) {
         const struct host *host = find_host(errand->inventory->hosts[i].id);
         if (host && (all || (!*host->reason && strcmp(host->hash, own.hash) != 0))) {
-            errand->hosts[errand->len++] = (struct one){.id = host->id};
+            errand->hosts[errand->len++] = host->id;
         }
     }
     pthread_mutex_unlock(&own.lock);
@@ -285,8 +264,10 @@ static void go_round(void)
         body = strdup(own.text);
     }
     pthread_mutex_unlock(&own.lock);
-    errand.hosts = err ? NULL : calloc(errand.inventory->hosts_len + 1, sizeof *errand.hosts);
-    if (errand.hosts && body) {
+    const size_t room = errand.inventory->hosts_len + 1;
+    errand.hosts = err ? NULL : calloc(room, sizeof *errand.hosts);
+    errand.peers = err ? NULL : calloc(room, sizeof *errand.peers);
+    if (errand.hosts && errand.peers && body) {
         errand.method = "GET";
         errand.route = "/v1/telemetry/status";
         choose(&errand, true);
@@ -298,6 +279,7 @@ static void go_round(void)
         run(&errand);
     }
     free(errand.hosts);
+    free(errand.peers);
     free(body);
     pd_controller_inventory_free(errand.inventory);
 }

@@ -228,3 +228,33 @@ int pd_cli_list_ask(const struct pd_cli_list_settings *settings, const char *rou
     free(text.bytes);
     return err;
 }
+
+int pd_cli_deed(const struct pd_cli_server *server, bool json, struct pd_cli_request request,
+                pd_cli_say *say, struct pd_error *error)
+{
+    struct pd_cli_memory text = {0};
+    json_t *answer = NULL;
+    int err = pd_cli_server_ask(server, request, &text, &answer, error);
+
+    if (!err && json) {
+        err = pd_cli_print_text(&text, error);
+    } else if (!err) {
+        err = say(answer, error);
+    }
+    free(text.bytes);
+    json_decref(answer);
+    return err;
+}
+
+int pd_cli_deed_post(const struct pd_cli_server *server, bool json, const char *route,
+                     json_t *document, pd_cli_say *say, struct pd_error *error)
+{
+    char *body = document ? json_dumps(document, JSON_COMPACT) : NULL;
+    int err = body ? pd_cli_deed(server, json,
+                                 (struct pd_cli_request){.route = route, .body = body}, say, error)
+                   : pd_fail(error, -ENOMEM, "no memory");
+
+    json_decref(document);
+    free(body);
+    return err;
+}

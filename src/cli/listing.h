@@ -63,4 +63,17 @@ int pd_cli_list_check(void *settings, const struct pd_cli_words *words, struct p
 int pd_cli_list_ask(const struct pd_cli_list_settings *settings, const char *route,
                     const struct pd_cli_listing *listing, struct pd_error *error);
 
+/* ---- commands that have a controller do something ---- */
+
+/* What came of it, in words on stdout. 0, or what the command returns. */
+typedef int pd_cli_say(const json_t *answer, struct pd_error *error);
+
+/* Asks, and prints the answer as it came (`json`) or as `say` words it. */
+int pd_cli_deed(const struct pd_cli_server *server, bool json, struct pd_cli_request request,
+                pd_cli_say *say, struct pd_error *error);
+
+/* The same with a POST of a document, which it takes over; NULL: there was no memory for it. */
+int pd_cli_deed_post(const struct pd_cli_server *server, bool json, const char *route,
+                     json_t *document, pd_cli_say *say, struct pd_error *error);
+
 #endif

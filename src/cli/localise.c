@@ -20,9 +20,11 @@ struct settings {
     const char *localiser;
     bool json;
     bool causes;
+    bool each_period;
 };
 
-#define CAUSES_MAX (1u << 24) /* flows that suffered, with --causes */
+#define CAUSES_MAX      (1u << 24) /* flows that suffered, with --causes */
+#define FIRST_PERIOD_US 200000
 
 /* ---- options ---- */
 
@@ -57,6 +59,10 @@ static const struct pd_option options[] = {
      .type = PD_OPTION_FLAG,
      .offset = offsetof(struct settings, causes),
      .help = "tell of each flow that suffered what hurt it"},
+    {.name = "each-period",
+     .type = PD_OPTION_FLAG,
+     .offset = offsetof(struct settings, each_period),
+     .help = "judge after each period, as a watch does; a line each"},
     {.name = "json",
      .type = PD_OPTION_FLAG,
      .offset = offsetof(struct settings, json),
@@ -145,8 +151,11 @@ static int choose(const struct settings *set, const struct pd_cli_words *words,
 
 static int check(void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
+    const struct settings *set = settings;
     struct chosen chosen;
-    int err = choose(settings, words, &chosen, error);
+    int err = set->each_period && set->causes
+                  ? pd_fail(error, -PD_E_VALUE, "either --each-period or --causes")
+                  : choose(settings, words, &chosen, error);
     if (!err) {
         chosen_done(&chosen);
     }
@@ -157,10 +166,13 @@ static int check(void *settings, const struct pd_cli_words *words, struct pd_err
 
 struct judging {
     struct pd_localiser *localiser;
-    bool causes;
+    bool causes, json;
+    bool each_period; /* `period_us` is the end of the one at hand; 0: none came yet */
+    uint64_t period_us;
     struct pd_evidence_row **rows; /* each with its ways and nodes behind it */
     size_t rows_len, rows_room;
     double took_ms;
+    struct pd_error *error;
 };
 
 static struct pd_evidence_row *copy_row(const struct pd_evidence_row *row)
@@ -198,10 +210,58 @@ static int keep(struct judging *judging, const struct pd_evidence_row *row)
     return judging->rows[judging->rows_len++] ? 0 : -ENOMEM;
 }
 
+static int locate(struct judging *judging)
+{
+    struct pd_verdict verdict;
+    uint64_t begun_ns = pd_clock_monotonic_ns();
+    int err = pd_localiser_locate(judging->localiser, &verdict);
+    judging->took_ms = (double)(pd_clock_monotonic_ns() - begun_ns) / 1e6;
+    return err;
+}
+
+/* Of the period that ends here. */
+static int tell(struct judging *judging)
+{
+    const struct pd_verdict *verdict = &judging->localiser->verdict;
+    double end_s = (double)judging->period_us / 1e6;
+    int err = locate(judging);
+    if (!err && judging->json) {
+        json_t *answer = pd_localiser_answer(judging->localiser, judging->took_ms);
+        err = answer && !json_object_set_new(answer, "t_s", json_real(end_s)) ? 0 : -ENOMEM;
+        return err ? err : pd_cli_json_print(answer, judging->error);
+    }
+    if (!err) {
+        printf("%8.1f s  %-9s %4.0f %%", end_s, verdict->certain ? "certain" : "suspected",
+               verdict->confidence * 100);
+        for (size_t i = 0; i < verdict->links_len; i++) {
+            printf(verdict->links[i].to ? " %u-%u" : " %u", verdict->links[i].from,
+                   verdict->links[i].to);
+        }
+        putchar('\n');
+    }
+    return err;
+}
+
+/* A period is as long as it is after the one before; the first one as long as a look of a watch. */
+static int begin_period(struct judging *judging, const struct pd_evidence_period *period)
+{
+    int err = judging->period_us ? tell(judging) : 0;
+    if (period->to_us <= judging->period_us) {
+        return err ? err
+                   : pd_fail(judging->error, -PD_E_VALUE,
+                             "--each-period: periods have to be told apart by rising times (t_s)");
+    }
+    judging->localiser->config.period_us =
+        judging->period_us ? period->to_us - judging->period_us : FIRST_PERIOD_US;
+    judging->period_us = period->to_us;
+    return err;
+}
+
 static int take(void *context, const struct pd_evidence_period *period)
 {
     struct judging *judging = context;
-    int err = pd_localiser_observe(judging->localiser, period);
+    int err = judging->each_period && !period->continues ? begin_period(judging, period) : 0;
+    err = err ? err : pd_localiser_observe(judging->localiser, period);
     for (size_t i = 0; i < period->rows_len && judging->causes && !err; i++) {
         if (period->rows[i].kind == PD_EVIDENCE_FLOW && period->rows[i].lost) {
             err = keep(judging, &period->rows[i]);
@@ -245,7 +305,6 @@ static int judge(const struct settings *set, const struct chosen *chosen,
                  struct pd_error *error)
 {
     const struct pd_localiser_config config = {.topology = topology, .options = chosen->options};
-    struct pd_verdict verdict;
     int err = pd_localiser_new(chosen->ops, &config, &judging->localiser);
     if (err) {
         return pd_fail(error, err, "%s: %s", chosen->ops->name, pd_error_text(err));
@@ -254,9 +313,7 @@ static int judge(const struct settings *set, const struct chosen *chosen,
     if (err) {
         return err;
     }
-    uint64_t begun_ns = pd_clock_monotonic_ns();
-    err = pd_localiser_locate(judging->localiser, &verdict);
-    judging->took_ms = (double)(pd_clock_monotonic_ns() - begun_ns) / 1e6;
+    err = set->each_period && judging->period_us ? tell(judging) : locate(judging);
     return err ? pd_fail(error, err, "%s: %s", chosen->ops->name, pd_error_text(err)) : 0;
 }
 
@@ -339,7 +396,8 @@ static int show_text(struct judging *judging)
 static int run(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
     const struct settings *set = settings;
-    struct judging judging = {.causes = set->causes};
+    struct judging judging = {
+        .causes = set->causes, .json = set->json, .each_period = set->each_period, .error = error};
     struct pd_topology *topology = NULL;
     struct chosen chosen;
     int err = choose(set, words, &chosen, error);
@@ -350,7 +408,7 @@ static int run(const void *settings, const struct pd_cli_words *words, struct pd
     if (!err) {
         err = judge(set, &chosen, topology, &judging, error);
     }
-    if (!err) {
+    if (!err && !set->each_period) {
         err = set->json ? show_json(&judging, error) : show_text(&judging);
     }
     judging_done(&judging);
@@ -367,7 +425,9 @@ const struct pd_cli_command pd_cli_localise = {
         "Reads evidence (docs/formats/evidence.md): flows with what they sent again and the paths "
         "that they took, and packets counted before and behind a path. Prints which links drop "
         "packets, by the localiser chosen.\n"
-        "A line that is no evidence ends the command with its number, and nothing is printed.\n"
+        "A line that is no evidence ends the command with its number, and nothing more is "
+        "printed.\n"
+        "--each-period: what a watch would have said, period by period (t_s of the rows).\n"
         "pathdump localise --help lists the localisers with their options.",
     .options = options,
     .required = "topology evidence",

@@ -2,7 +2,6 @@
 /* `pathdump monitors start|status|stop` and `segments`: meters of a controller's switches. */
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cli/cli.h"
 #include "cli/listing.h"
@@ -74,30 +73,14 @@ static int check_start(void *settings, const struct pd_cli_words *words, struct 
     return pd_cli_server_check(&((struct start *)settings)->server, error);
 }
 
-static int show(const struct pd_cli_memory *text, const json_t *answer, bool json,
-                struct pd_error *error)
+static int say_state(const json_t *answer, struct pd_error *error)
 {
     const size_t len = json_array_size(json_object_get(answer, "monitors"));
 
-    if (json) {
-        return pd_cli_print_text(text, error);
-    }
+    (void)error;
     printf("%zu monitor%s, %s\n", len, len == 1 ? "" : "s",
            json_is_true(json_object_get(answer, "running")) ? "counting" : "stopped");
     return 0;
-}
-
-static int ask(const struct pd_cli_server *server, const struct pd_cli_request *request, bool json,
-               struct pd_error *error)
-{
-    struct pd_cli_memory text = {0};
-    json_t *answer = NULL;
-    int err = pd_cli_server_ask(server, *request, &text, &answer, error);
-
-    err = err ? err : show(&text, answer, json, error);
-    free(text.bytes);
-    json_decref(answer);
-    return err;
 }
 
 static int run_start(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
@@ -108,15 +91,9 @@ static int run_start(const void *settings, const struct pd_cli_words *words, str
         (json_int_t)set->beta, "delta", (json_int_t)set->delta, "eta", (json_int_t)set->eta,
         "epoch_ms", (json_int_t)set->epoch_ms, "epochs", (json_int_t)set->epochs, "epochs_min",
         (json_int_t)(set->epochs_min < set->epochs ? set->epochs_min : set->epochs));
-    char *body = document ? json_dumps(document, JSON_COMPACT) : NULL;
 
     (void)words;
-    json_decref(document);
-    const int err = body ? ask(&set->server, &(struct pd_cli_request){.route = ROUTE, .body = body},
-                               set->json, error)
-                         : pd_fail(error, -PD_E_FULL, "no memory");
-    free(body);
-    return err;
+    return pd_cli_deed_post(&set->server, set->json, ROUTE, document, say_state, error);
 }
 
 /* ---- stop, status, segments ---- */
@@ -126,8 +103,9 @@ static int run_stop(const void *settings, const struct pd_cli_words *words, stru
     const struct pd_cli_list_settings *set = settings;
 
     (void)words;
-    return ask(&set->server, &(struct pd_cli_request){.method = "DELETE", .route = ROUTE},
-               set->json, error);
+    return pd_cli_deed(&set->server, set->json,
+                       (struct pd_cli_request){.method = "DELETE", .route = ROUTE}, say_state,
+                       error);
 }
 
 static int run_status(const void *settings, const struct pd_cli_words *words,

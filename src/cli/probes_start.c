@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `pathdump probes start`, `probes stop`, `probes status`: probes of a controller's hosts. */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cli/cli.h"
 #include "cli/listing.h"
 #include "probe/order.h"
+
+#define ROUTE "/v1/probes"
 
 static const struct pd_cli_field fields[] = {
     {.title = "NUMBER", .member = "number", .kind = PD_CLI_WORD},
@@ -26,7 +26,7 @@ static int run_status(const void *settings, const struct pd_cli_words *words,
                       struct pd_error *error)
 {
     (void)words;
-    return pd_cli_list_ask(settings, "/v1/probes", &paths, error);
+    return pd_cli_list_ask(settings, ROUTE, &paths, error);
 }
 
 /* ---- start and stop ---- */
@@ -64,24 +64,20 @@ static const struct pd_option start_options[] = {
     {0},
 };
 
-static int tell(const struct pd_cli_list_settings *set, const char *method, const char *body,
-                const char *words, struct pd_error *error)
+static int say_begin(const json_t *answer, struct pd_error *error)
 {
-    struct pd_cli_memory text = {0};
-    json_t *answer = NULL;
-    int err = pd_cli_server_ask(
-        &set->server,
-        (struct pd_cli_request){.method = method, .route = "/v1/probes", .body = body}, &text,
-        &answer, error);
+    (void)answer;
+    (void)error;
+    puts("probes begin; pathdump probes status tells how they go");
+    return 0;
+}
 
-    if (!err && set->json) {
-        err = pd_cli_print_text(&text, error);
-    } else if (!err) {
-        puts(words);
-    }
-    free(text.bytes);
-    json_decref(answer);
-    return err;
+static int say_end(const json_t *answer, struct pd_error *error)
+{
+    (void)answer;
+    (void)error;
+    puts("probes have ended");
+    return 0;
 }
 
 static int check_start(void *settings, const struct pd_cli_words *words, struct pd_error *error)
@@ -92,27 +88,23 @@ static int check_start(void *settings, const struct pd_cli_words *words, struct 
 static int run_start(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
     const struct settings *set = settings;
-    json_t *wish =
+    json_t *document =
         json_pack("{s:s, s:I}", "carrier", set->carrier, "rate_hz", (json_int_t)set->rate_hz);
-    char *body;
 
     (void)words;
-    if (wish && set->max_hops) {
-        json_object_set_new(wish, "max_hops", json_integer((json_int_t)set->max_hops));
+    if (document && set->max_hops) {
+        json_object_set_new(document, "max_hops", json_integer((json_int_t)set->max_hops));
     }
-    body = wish ? json_dumps(wish, JSON_COMPACT) : NULL;
-    json_decref(wish);
-    int err = body ? tell(&set->list, "POST", body,
-                          "probes begin; pathdump probes status tells how they go", error)
-                   : pd_fail(error, -ENOMEM, "no memory");
-    free(body);
-    return err;
+    return pd_cli_deed_post(&set->list.server, set->list.json, ROUTE, document, say_begin, error);
 }
 
 static int run_stop(const void *settings, const struct pd_cli_words *words, struct pd_error *error)
 {
+    const struct pd_cli_list_settings *set = settings;
+
     (void)words;
-    return tell(settings, "DELETE", NULL, "probes have ended", error);
+    return pd_cli_deed(&set->server, set->json,
+                       (struct pd_cli_request){.method = "DELETE", .route = ROUTE}, say_end, error);
 }
 
 const struct pd_cli_command pd_cli_probes_start = {

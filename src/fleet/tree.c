@@ -3,16 +3,14 @@
 #include "fleet/tree.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "http/url.h"
+#include "json/cursor.h"
 
-/* Where in the document: the way up from a list's member. */
-struct place {
-    const struct place *up;
-    size_t i;
-};
+#define PLACE_BYTES 320 /* of PD_TREE_DEPTH_MAX + 1 times ".children[199999]" */
 
 /* What the hosts of all lists take, then where the next ones go. */
 struct reader {
@@ -20,93 +18,72 @@ struct reader {
     size_t url_bytes;
     struct pd_tree *nodes;
     char *urls;
+    char place[PLACE_BYTES]; /* the way down to the host that is read */
     struct pd_error *error;
 };
 
-static int name_place(const struct place *place, char *text, size_t bytes)
-{
-    int len = place->up ? name_place(place->up, text, bytes) : 0;
-
-    if (len < (int)bytes) {
-        len += snprintf(text + len, bytes - (size_t)len, "%schildren[%zu]", place->up ? "." : "",
-                        place->i);
-    }
-    return len;
-}
-
-static int refuse(const struct reader *reader, const struct place *place, int err,
-                  const char *words)
-{
-    char text[300] = "";
-
-    name_place(place, text, sizeof text);
-    return pd_fail(reader->error, err, "%s%s", text, words);
-}
-
 /* ---- first: is it a tree at all, and how large ---- */
 
-static int count_list(struct reader *reader, const json_t *list, const struct place *up,
-                      unsigned depth);
+static int count_list(struct reader *reader, const json_t *list, size_t used, unsigned depth);
 
-static int check_member(const struct reader *reader, const json_t *object,
-                        const struct place *place)
+static int check_url(const struct pd_json_cursor *at, size_t *bytes)
 {
-    const char *name;
-    json_t *value;
-
-    json_object_foreach((json_t *)(uintptr_t)object, name, value)
-    {
-        if (strcmp(name, "id") && strcmp(name, "url") && strcmp(name, "children")) {
-            return refuse(reader, place, -PD_E_UNKNOWN_KEY,
-                          ": unknown member; there are id, url and children");
-        }
-    }
-    return 0;
-}
-
-static int count_host(struct reader *reader, const json_t *object, const struct place *place,
-                      unsigned depth)
-{
-    const json_t *id = json_object_get(object, "id"), *url = json_object_get(object, "url");
+    const char *url = NULL;
     struct pd_error inner = {0};
+    int err = pd_json_words(at, "url", &url);
 
-    if (!json_is_object(object)) {
-        return refuse(reader, place, -PD_E_VALUE, ": expects {\"id\", \"url\", \"children\"}");
+    if (!err && pd_http_url_check(url, &inner)) {
+        err = pd_json_wrong(at, "url", "http://HOST:PORT, https://HOST:PORT or unix:/SOCKET");
     }
-    if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) > UINT32_MAX) {
-        return refuse(reader, place, -PD_E_VALUE, ".id: expects a host's ID, 0 to 4294967295");
-    }
-    if (!json_is_string(url) || pd_http_url_check(json_string_value(url), &inner)) {
-        return refuse(reader, place, -PD_E_VALUE,
-                      ".url: expects http://HOST:PORT, https://HOST:PORT or unix:/SOCKET");
-    }
-    if (++reader->hosts > PD_TREE_HOSTS_MAX) {
-        return refuse(reader, place, -PD_E_TOO_LARGE, ": there are more than 200000 hosts");
-    }
-    reader->url_bytes += json_string_length(url) + 1;
-    int err = check_member(reader, object, place);
-    return err ? err : count_list(reader, json_object_get(object, "children"), place, depth + 1);
+    *bytes += err ? 0 : strlen(url) + 1;
+    return err;
 }
 
-static int count_list(struct reader *reader, const json_t *list, const struct place *up,
-                      unsigned depth)
+/* `used`: of the place. */
+static int count_host(struct reader *reader, const json_t *object, size_t used, unsigned depth)
+{
+    static const char *const members[] = {"id", "url", "children", NULL};
+    const struct pd_json_cursor at = {
+        .object = object, .place = reader->place, .err = -PD_E_VALUE, .error = reader->error};
+    const json_t *children = NULL;
+    uint64_t id;
+    int err = pd_json_only(&at, members);
+
+    err = err ? err : pd_json_number(&at, "id", 0, UINT32_MAX, &id);
+    err = err ? err : check_url(&at, &reader->url_bytes);
+    err = err ? err : pd_json_list_or(&at, "children", 0, PD_TREE_HOSTS_MAX, &children);
+    if (!err && ++reader->hosts > PD_TREE_HOSTS_MAX) {
+        err = pd_fail(reader->error, -PD_E_TOO_LARGE, "%s: there are more than 200000 hosts",
+                      reader->place);
+    }
+    return err ? err : count_list(reader, children, used, depth + 1);
+}
+
+static int count_list(struct reader *reader, const json_t *list, size_t used, unsigned depth)
 {
     int err = 0;
 
-    if (!list) {
-        return 0;
-    }
-    struct place place = {up, 0};
-    if (!json_is_array(list)) {
-        return up ? refuse(reader, up, -PD_E_VALUE, ".children: expects a list")
-                  : pd_fail(reader->error, -PD_E_VALUE, "children: expects a list");
-    }
-    for (; !err && place.i < json_array_size(list); place.i++) {
+    for (size_t i = 0; !err && i < json_array_size(list); i++) {
+        size_t len = (size_t)snprintf(reader->place + used, PLACE_BYTES - used, "%schildren[%zu]",
+                                      used ? "." : "", i);
         err = depth > PD_TREE_DEPTH_MAX
-                  ? refuse(reader, &place, -PD_E_TOO_LARGE, ": the tree is deeper than 16 hosts")
-                  : count_host(reader, json_array_get(list, place.i), &place, depth);
+                  ? pd_fail(reader->error, -PD_E_TOO_LARGE, "%s: the tree is deeper than 16 hosts",
+                            reader->place)
+                  : count_host(reader, json_array_get(list, i), used + len, depth);
     }
     return err;
+}
+
+static int count_forest(struct reader *reader, const json_t *children)
+{
+    if (children && !json_is_array(children)) {
+        return pd_fail(reader->error, -PD_E_VALUE, "children: expects a list");
+    }
+    if (json_array_size(children) > PD_TREE_HOSTS_MAX) {
+        return pd_fail(reader->error, -PD_E_TOO_LARGE,
+                       "children: there are more than 200000 hosts");
+    }
+    return count_list(reader, children, 0, 1);
 }
 
 /* ---- then: the nodes; those of a list stand side by side ---- */
@@ -154,7 +131,7 @@ int pd_fleet_forest_parse(const json_t *children, struct pd_forest *ret_forest,
 {
     struct reader reader = {.error = error};
     struct pd_forest forest = {0};
-    int err = count_list(&reader, children, NULL, 1);
+    int err = count_forest(&reader, children);
 
     if (err) {
         return err;

@@ -14,6 +14,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/endpoint.h"
+
 #define BACKLOG 4096
 
 union address {
@@ -21,6 +23,7 @@ union address {
     struct sockaddr_in in;
     struct sockaddr_in6 in6;
     struct sockaddr_un un;
+    union pd_endpoint inet;
 };
 
 static int fail_syntax(const char *text, struct pd_error *error)
@@ -47,68 +50,41 @@ static int parse_unix(const char *text, union address *ret_address, struct pd_er
     return 0;
 }
 
-static int parse_port(const char *text, in_port_t *ret_port)
+/* "localhost" is that of IPv4. */
+static int parse_numbers(const char *text, union pd_endpoint *ret_endpoint)
 {
-    char *end;
-    unsigned long port;
+    static const char name[] = "localhost:";
+    const bool is_name = !strncmp(text, name, sizeof name - 1);
+    char numbers[80];
+    int len = snprintf(numbers, sizeof numbers, "%s%s", is_name ? "127.0.0.1:" : "",
+                       is_name ? text + sizeof name - 1 : text);
 
-    if (*text < '0' || *text > '9') {
-        return -PD_E_VALUE;
-    }
-    errno = 0;
-    port = strtoul(text, &end, 10);
-    if (errno || *end || port > 65535) {
-        return -PD_E_VALUE;
-    }
-    *ret_port = htons((in_port_t)port);
-    return 0;
+    return len < (int)sizeof numbers ? pd_endpoint_parse(numbers, ret_endpoint) : -PD_E_VALUE;
 }
 
-/* Splits "HOST:PORT", the host perhaps in brackets. */
+static bool is_loopback(const union pd_endpoint *endpoint)
+{
+    return endpoint->any.sa_family == AF_INET
+               ? ntohl(endpoint->in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET
+               : IN6_IS_ADDR_LOOPBACK(&endpoint->in6.sin6_addr);
+}
+
 static int parse_inet(const char *text, bool anywhere, union address *ret_address,
                       struct pd_error *error)
 {
-    const char *colon = strrchr(text, ':');
     union address address = {0};
-    char host[64];
-    in_port_t port;
-    size_t len = colon ? (size_t)(colon - text) : 0;
 
-    if (!len || len >= sizeof host || parse_port(colon + 1, &port)) {
+    if (parse_numbers(text, &address.inet)) {
         return fail_syntax(text, error);
     }
-    memcpy(host, text, len);
-    host[len] = '\0';
-    if (!strcmp(host, "localhost")) {
-        snprintf(host, sizeof host, "127.0.0.1");
-    }
-    if (inet_pton(AF_INET, host, &address.in.sin_addr) == 1) {
-        address.in.sin_family = AF_INET;
-        address.in.sin_port = port;
-        if (!anywhere && ntohl(address.in.sin_addr.s_addr) >> 24 != 127) {
-            goto refuse;
-        }
-    } else {
-        if (host[0] != '[' || host[len - 1] != ']') {
-            return fail_syntax(text, error);
-        }
-        host[len - 1] = '\0';
-        if (inet_pton(AF_INET6, host + 1, &address.in6.sin6_addr) != 1) {
-            return fail_syntax(text, error);
-        }
-        address.in6.sin6_family = AF_INET6;
-        address.in6.sin6_port = port;
-        if (!anywhere && !IN6_IS_ADDR_LOOPBACK(&address.in6.sin6_addr)) {
-            goto refuse;
-        }
+    if (!anywhere && !is_loopback(&address.inet)) {
+        return pd_fail(error, -PD_E_VALUE,
+                       "listen: %.100s is not on loopback: without TLS the daemon serves "
+                       "127.0.0.1, [::1] and unix sockets only",
+                       text);
     }
     *ret_address = address;
     return 0;
-refuse:
-    return pd_fail(error, -PD_E_VALUE,
-                   "listen: %.100s is not on loopback: without TLS the daemon serves 127.0.0.1, "
-                   "[::1] and unix sockets only",
-                   text);
 }
 
 static int parse(const char *text, bool anywhere, union address *ret_address,
@@ -134,11 +110,8 @@ int pd_http_listen_check_tls(const char *text, struct pd_error *error)
 
 static socklen_t address_bytes(const union address *address)
 {
-    switch (address->any.sa_family) {
-    case AF_INET: return sizeof address->in;
-    case AF_INET6: return sizeof address->in6;
-    default: return sizeof address->un;
-    }
+    return address->any.sa_family == AF_UNIX ? sizeof address->un
+                                             : pd_endpoint_bytes(&address->inet);
 }
 
 /* Removes a unix socket that nobody serves any more; one that is served stays, and bind says so. */

@@ -138,6 +138,51 @@ int pd_json_text(const struct pd_json_cursor *at, const char *member, char *ret_
     return 0;
 }
 
+int pd_json_list(const struct pd_json_cursor *at, const char *member, size_t least, size_t most,
+                 const json_t **ret_list)
+{
+    const json_t *list = json_object_get(at->object, member);
+    size_t len = json_array_size(list);
+
+    if (!json_is_array(list) || len < least || len > most) {
+        return pd_json_wrong(at, member, "a list of %zu to %zu members", least, most);
+    }
+    *ret_list = list;
+    return 0;
+}
+
+int pd_json_list_or(const struct pd_json_cursor *at, const char *member, size_t least, size_t most,
+                    const json_t **list)
+{
+    return json_object_get(at->object, member) ? pd_json_list(at, member, least, most, list) : 0;
+}
+
+int pd_json_numbers(const struct pd_json_cursor *at, const char *member, size_t least, size_t most,
+                    uint64_t max, uint64_t *values, size_t *ret_len)
+{
+    const json_t *list;
+    int err = pd_json_list(at, member, least, most, &list);
+
+    if (err) {
+        return err;
+    }
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *value = json_array_get(list, i);
+        json_int_t number = json_integer_value(value);
+        char place[64];
+
+        if (!json_is_integer(value) || number < 0 || (uint64_t)number > max) {
+            snprintf(place, sizeof place, "%s[%zu]", member, i);
+            return pd_json_wrong(at, place, "a number from 0 to %" PRIu64, max);
+        }
+    }
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        values[i] = (uint64_t)json_integer_value(json_array_get(list, i));
+    }
+    *ret_len = json_array_size(list);
+    return 0;
+}
+
 /* `"a", "b" or "c"` */
 static void list_words(const char *const *words, size_t len, char *text, size_t bytes)
 {

@@ -56,6 +56,16 @@ int pd_json_flag_or(const struct pd_json_cursor *at, const char *member, bool *f
 int pd_json_words(const struct pd_json_cursor *at, const char *member, const char **ret_words);
 int pd_json_text(const struct pd_json_cursor *at, const char *member, char *ret_text, size_t size);
 
+/* A list of so many members: the document's. */
+int pd_json_list(const struct pd_json_cursor *at, const char *member, size_t least, size_t most,
+                 const json_t **ret_list);
+int pd_json_list_or(const struct pd_json_cursor *at, const char *member, size_t least, size_t most,
+                    const json_t **list);
+
+/* A list of whole numbers up to `max`; `values` has room for `most`. */
+int pd_json_numbers(const struct pd_json_cursor *at, const char *member, size_t least, size_t most,
+                    uint64_t max, uint64_t *values, size_t *ret_len);
+
 /* One of `len` words, by its index. */
 int pd_json_word(const struct pd_json_cursor *at, const char *member, const char *const *words,
                  size_t len, unsigned *ret_index);

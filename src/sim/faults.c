@@ -48,14 +48,11 @@ static int read_real(const struct reader *reader, const json_t *object, const ch
 
 static int read_switch(const struct reader *reader, uint32_t *ret_sw)
 {
-    const json_t *id = json_object_get(reader->object, "switch");
-    json_int_t number = json_integer_value(id);
-    *ret_sw = number < 1 || number > UINT32_MAX
-                  ? PD_NONE
-                  : pd_topology_switch(reader->topology, (uint32_t)number);
-    return json_is_integer(id) && *ret_sw != PD_NONE
-               ? 0
-               : FAIL(reader, "switch: expected the ID of a switch");
+    const struct pd_json_cursor cursor = at(reader, reader->object);
+    uint64_t id = 0;
+    int err = pd_json_number(&cursor, "switch", 1, UINT32_MAX, &id);
+    *ret_sw = err ? PD_NONE : pd_topology_switch(reader->topology, (uint32_t)id);
+    return err || *ret_sw != PD_NONE ? err : pd_json_wrong(&cursor, "switch", "the ID of a switch");
 }
 
 static int read_times(const struct reader *reader)
@@ -97,7 +94,7 @@ static int read_link(const struct reader *reader)
     return err;
 }
 
-static int add_port(const struct reader *reader, uint32_t link, json_int_t card)
+static int add_port(const struct reader *reader, uint32_t link, uint64_t card)
 {
     if (!card) {
         return add_link(reader, link);
@@ -112,13 +109,11 @@ static int add_port(const struct reader *reader, uint32_t link, json_int_t card)
 /* All ports of a switch, or those of a card. */
 static int read_ports(const struct reader *reader)
 {
-    const json_t *given = json_object_get(reader->object, "card");
-    json_int_t card = json_integer_value(given);
+    const struct pd_json_cursor cursor = at(reader, reader->object);
+    uint64_t card = 0;
     uint32_t sw;
     int err = read_switch(reader, &sw);
-    if (!err && given && card < 1) {
-        err = FAIL(reader, "card: expected a number from 1 on");
-    }
+    err = err ? err : pd_json_number_or(&cursor, "card", 1, UINT32_MAX, &card);
     if (err) {
         return err;
     }
@@ -159,26 +154,24 @@ static int read_burst(const struct reader *reader)
 
 static int read_choice(const struct reader *reader)
 {
-    const json_t *prefix = json_object_get(reader->object, "prefix"),
-                 *hash = json_object_get(reader->object, "hash");
+    const struct pd_json_cursor cursor = at(reader, reader->object);
+    const json_t *prefix = json_object_get(reader->object, "prefix");
     const char *text = json_string_value(prefix);
     struct pd_sim_fault *fault = reader->fault;
+    uint64_t hash[2] = {0, UINT16_MAX};
+    size_t len;
     if (prefix && (!text || pd_prefix_parse(text, &fault->prefix))) {
         return FAIL(reader, "prefix: expected a prefix as in \"10.2.1.0/24\"");
     }
-    fault->hash[1] = UINT16_MAX;
-    if (!hash) {
-        return 0;
+    int err = json_object_get(reader->object, "hash")
+                  ? pd_json_numbers(&cursor, "hash", 2, 2, UINT16_MAX, hash, &len)
+                  : 0;
+    if (!err && hash[1] < hash[0]) {
+        err = pd_json_wrong(&cursor, "hash", "two numbers in order");
     }
-    json_int_t from = json_integer_value(json_array_get(hash, 0)),
-               to = json_integer_value(json_array_get(hash, 1));
-    if (json_array_size(hash) != 2 || !json_is_integer(json_array_get(hash, 0)) ||
-        !json_is_integer(json_array_get(hash, 1)) || from < 0 || to < from || to > UINT16_MAX) {
-        return FAIL(reader, "hash: expected two numbers from 0 to %d, in order", UINT16_MAX);
-    }
-    fault->hash[0] = (uint16_t)from;
-    fault->hash[1] = (uint16_t)to;
-    return 0;
+    fault->hash[0] = (uint16_t)hash[0];
+    fault->hash[1] = (uint16_t)hash[1];
+    return err;
 }
 
 static int read_loss(const struct reader *reader)

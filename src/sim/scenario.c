@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,17 +74,14 @@ static int read_epochs(struct reader *reader)
 
 static int read_level(struct reader *reader)
 {
-    const json_t *given = json_object_get(reader->root, "level");
-    const char *text = given ? json_string_value(given) : "flow";
     static const char *const names[] = {
         [PD_SIM_FLOWS] = "flow", [PD_SIM_PACKETS] = "packet", [PD_SIM_EPOCHS] = "epoch"};
-    for (unsigned i = 0; text && i < sizeof names / sizeof *names; i++) {
-        if (!strcmp(text, names[i])) {
-            reader->scenario.level = (enum pd_sim_level)i;
-            return i == PD_SIM_EPOCHS ? read_epochs(reader) : 0;
-        }
-    }
-    return FAIL(reader, "level: expected \"flow\", \"packet\" or \"epoch\"");
+    const struct pd_json_cursor cursor = at(reader, reader->root);
+    unsigned level = PD_SIM_FLOWS;
+    int err = pd_json_word_or(&cursor, "level", names, sizeof names / sizeof *names, &level);
+
+    reader->scenario.level = (enum pd_sim_level)level;
+    return !err && level == PD_SIM_EPOCHS ? read_epochs(reader) : err;
 }
 
 static int read_spray(struct reader *reader)
@@ -99,8 +95,9 @@ static int read_probes(struct reader *reader)
 {
     static const char *const names[] = {"rate_hz", "max_hops", NULL};
     const json_t *given = json_object_get(reader->root, "probes");
-    const json_t *hops = json_object_get(given, "max_hops");
-    json_int_t most = hops ? json_integer_value(hops) : PD_PLAN_HOPS_DEFAULT;
+    const struct pd_json_cursor cursor = {
+        .object = given, .place = "probes", .err = -PD_E_VALUE, .error = reader->error};
+    uint64_t hops = PD_PLAN_HOPS_DEFAULT;
     struct pd_sim_scenario *s = &reader->scenario;
 
     if (!given) {
@@ -109,14 +106,11 @@ static int read_probes(struct reader *reader)
     if (!json_is_object(given) || s->level == PD_SIM_EPOCHS) {
         return FAIL(reader, "probes: expected an object, at the level of flows or of packets");
     }
-    if ((hops && !json_is_integer(hops)) || most < 1 || most > PD_PLAN_HOPS_DEFAULT) {
-        return FAIL(reader, "probes.max_hops: expected an integer from 1 to %d",
-                    PD_PLAN_HOPS_DEFAULT);
-    }
-    s->probe_max_hops = (uint32_t)most;
     s->probe_rate_hz = 100;
-    int err = known_only(reader, given, names);
-    return err ? err : read_real(reader, given, "rate_hz", 0.1, 10000, &s->probe_rate_hz);
+    int err = pd_json_only(&cursor, names);
+    err = err ? err : pd_json_number_or(&cursor, "max_hops", 1, PD_PLAN_HOPS_DEFAULT, &hops);
+    s->probe_max_hops = (uint32_t)hops;
+    return err ? err : pd_json_real_or(&cursor, "rate_hz", 0.1, 10000, &s->probe_rate_hz);
 }
 
 /* Where something else than hosts' own traffic is to be seen, there may be none of it. */
@@ -331,21 +325,19 @@ static int read_telemetry(struct reader *reader)
 static int read_list(struct reader *reader, const char *key, size_t most,
                      int (*read)(struct reader *reader, const json_t *object))
 {
-    const json_t *given = json_object_get(reader->root, key);
-    size_t len = json_array_size(given);
+    const struct pd_json_cursor cursor = at(reader, reader->root);
+    const json_t *list = NULL;
     char place[40];
-    if (given && (!json_is_array(given) || len > most)) {
-        return FAIL(reader, "%s: expected a list of at most %zu %s", key, most, key);
-    }
-    for (size_t i = 0; i < len; i++) {
-        int err = read(reader, json_array_get(given, i));
+    int err = pd_json_list_or(&cursor, key, 0, most, &list);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        err = read(reader, json_array_get(list, i));
         snprintf(place, sizeof place, "%s[%zu]", key, i);
         if (err) {
             pd_fail_within(reader->error, place);
             return err;
         }
     }
-    return 0;
+    return err;
 }
 
 /* Counted before it is read: what is half read is freed, too. */
@@ -373,22 +365,19 @@ static int read_faults(struct reader *reader)
 static int read_host(const struct reader *reader, const json_t *object, const char *key,
                      uint32_t *ret_host)
 {
-    const json_t *id = json_object_get(object, key);
-    json_int_t number = json_integer_value(id);
-    *ret_host = number < 1 || number > UINT32_MAX
-                    ? PD_NONE
-                    : pd_topology_host(reader->scenario.topology, (uint32_t)number);
-    return *ret_host == PD_NONE ? FAIL(reader, "%s: expected the ID of a host", key) : 0;
+    const struct pd_json_cursor cursor = at(reader, object);
+    uint64_t id = 0;
+    int err = pd_json_number(&cursor, key, 1, UINT32_MAX, &id);
+    *ret_host = err ? PD_NONE : pd_topology_host(reader->scenario.topology, (uint32_t)id);
+    return err || *ret_host != PD_NONE ? err : pd_json_wrong(&cursor, key, "the ID of a host");
 }
 
 static int read_port(const struct reader *reader, const json_t *object, const char *key,
                      uint16_t *port)
 {
-    double number = *port;
-    int err = read_real(reader, object, key, 0, UINT16_MAX, &number);
-    if (!err && number != floor(number)) {
-        return FAIL(reader, "%s: expected a whole number", key);
-    }
+    const struct pd_json_cursor cursor = at(reader, object);
+    uint64_t number = *port;
+    int err = pd_json_number_or(&cursor, key, 0, UINT16_MAX, &number);
     *port = (uint16_t)number;
     return err;
 }

@@ -50,7 +50,8 @@ def sources(_):
 
 
 def quick(options):
-    fast = programs("integration-release", "release", "-LE", "slow|bed|patched")
+    """without what waits long, needs a bed or another switch, or builds the product once more"""
+    fast = programs("integration-release", "release", "-LE", "slow|bed|patched|rebuild")
     return [build("release"), units("release", "-LE", "integration"), fast, *sources(options)]
 
 

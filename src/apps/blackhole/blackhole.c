@@ -78,6 +78,8 @@ static void free_case(struct bh_case *c)
         free(c->misses[i].links);
     }
     free(c->misses);
+    pd_app_traces_done(&c->traces);
+    free(c->answers);
     free(c);
 }
 

@@ -5,6 +5,7 @@
 #define PD_APPS_BLACKHOLE_H
 
 #include "apps/apps.h"
+#include "apps/traces.h"
 #include "base/path.h"
 
 /* Internal to the folder. One thread. */
@@ -57,8 +58,9 @@ struct bh_flow {
 struct bh_miss {
     const struct bh_flow *flow;
     struct pd_link_match *links; /* that may be the cause */
-    size_t links_len;
+    size_t links_len, links_room;
     double chance;  /* of being empty without a fault; < 0: the path is not known */
+    bool traced;    /* its links are those behind the end of a trace */
     unsigned fault; /* number of the blackhole that explains it */
 };
 
@@ -73,6 +75,8 @@ struct bh_case {
     bool late; /* has waited for packets as long as a verdict within a second allows */
     struct bh_miss *misses;
     size_t misses_len, misses_room;
+    struct pd_app_traces traces; /* where nothing is tagged */
+    bool *answers;               /* by index of a switch: it answered a probe; NULL: no traces */
 };
 
 /* flows.c: the flows to look at, from arguments or alarms, with their paths and what their
@@ -95,6 +99,33 @@ void pd_blackhole_start(struct bh_flow *flow);
  * to say so. */
 bool pd_blackhole_is_open(const struct bh_case *c, struct bh_flow *flow);
 int pd_blackhole_judge(struct bh_case *c, struct pd_error *error);
+
+/* Room for so many links; NULL: no memory. */
+struct bh_miss *pd_blackhole_add_miss(struct bh_case *c, const struct bh_flow *flow, double chance,
+                                      size_t links_room);
+/* Those that no path with packets crosses. */
+void pd_blackhole_add_links(struct bh_miss *miss, const struct pd_path *path);
+void pd_blackhole_add_link(struct bh_miss *miss, const struct pd_path *path, unsigned step);
+
+/* stuck.c: a flow that takes one path. */
+int pd_blackhole_judge_single(struct bh_case *c, struct bh_flow *flow, struct pd_error *error);
+
+/* trails.c: traces of flows that do not get through (paper 003, section 4), asked for once, where
+ * nothing is tagged. */
+int pd_blackhole_ask_traces(struct bh_case *c, struct pd_error *error);
+
+enum bh_trail {
+    BH_TRAIL_NONE,    /* nobody traced it, or no switch answered */
+    BH_TRAIL_ENDS,    /* a switch answered, and none behind it */
+    BH_TRAIL_THROUGH, /* probes came to its destination's rack while it suffered */
+    BH_TRAIL_WAY,     /* they did before: its way is known */
+};
+/* *ret_end: ID of the last switch that answered. */
+enum bh_trail pd_blackhole_trail(const struct bh_case *c, const struct bh_flow *flow,
+                                 uint32_t *ret_end);
+/* Links that a trace which ends, or the way that it tells, leaves to its flow. False: it fits no
+ * path between the racks. */
+bool pd_blackhole_add_trail(const struct bh_case *c, struct bh_miss *miss);
 
 /* suspects.c: joins the misses over paths and flows, and reports what is left. */
 int pd_blackhole_conclude(struct bh_case *c, struct pd_error *error);

@@ -224,7 +224,8 @@ static int take_row(void *context, const struct pd_app_row *row, const json_t *o
             return 0;
         }
     }
-    if (pd_app_path_exists(l->c->call->world->topology, &row->path)) {
+    const struct pd_topology *topology = l->c->call->world->topology;
+    if (!topology->codecs_len || pd_app_path_exists(topology, &row->path)) {
         flow->other++;
         flow->pkts += row->pkts;
         flow->bytes += row->bytes;

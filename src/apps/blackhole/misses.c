@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "apps/blackhole/blackhole.h"
-#include "apps/flow_args.h"
 #include "apps/rows.h"
 #include "base/grow.h"
 
@@ -21,13 +20,13 @@ static struct pd_link_match step(const struct pd_path *path, unsigned i)
     return (struct pd_link_match){path->switches[i], path->switches[i + 1]};
 }
 
-static struct bh_miss *add_miss(struct bh_case *c, const struct bh_flow *flow, double chance,
-                                size_t links_room)
+struct bh_miss *pd_blackhole_add_miss(struct bh_case *c, const struct bh_flow *flow, double chance,
+                                      size_t links_room)
 {
     if (PD_GROW(c->misses, c->misses_room, c->misses_len + 1)) {
         return NULL;
     }
-    struct bh_miss miss = {.flow = flow, .chance = chance};
+    struct bh_miss miss = {.flow = flow, .chance = chance, .links_room = links_room};
     miss.links = calloc(links_room + 1, sizeof *miss.links);
     if (!miss.links) {
         return NULL;
@@ -47,18 +46,23 @@ static bool is_carried(const struct bh_flow *flow, struct pd_link_match link)
     return false;
 }
 
-static void add_links(struct bh_miss *miss, const struct pd_path *path)
+void pd_blackhole_add_link(struct bh_miss *miss, const struct pd_path *path, unsigned at)
+{
+    struct pd_link_match link = step(path, at);
+    bool there = is_carried(miss->flow, link);
+
+    for (size_t l = 0; l < miss->links_len && !there; l++) {
+        there = miss->links[l].from == link.from && miss->links[l].to == link.to;
+    }
+    if (!there && miss->links_len < miss->links_room) {
+        miss->links[miss->links_len++] = link;
+    }
+}
+
+void pd_blackhole_add_links(struct bh_miss *miss, const struct pd_path *path)
 {
     for (unsigned i = 0; i + 1 < path->len; i++) {
-        struct pd_link_match link = step(path, i);
-        bool there = is_carried(miss->flow, link);
-
-        for (size_t l = 0; l < miss->links_len && !there; l++) {
-            there = miss->links[l].from == link.from && miss->links[l].to == link.to;
-        }
-        if (!there) {
-            miss->links[miss->links_len++] = link;
-        }
+        pd_blackhole_add_link(miss, path, i);
     }
 }
 
@@ -262,180 +266,17 @@ static int judge_sprayed(struct bh_case *c, struct bh_flow *flow)
         if (!p->missing) {
             continue;
         }
-        struct bh_miss *miss = add_miss(c, flow, p->chance, PD_PATH_MAX);
+        struct bh_miss *miss = pd_blackhole_add_miss(c, flow, p->chance, PD_PATH_MAX);
         if (!miss) {
             return -ENOMEM;
         }
-        add_links(miss, &p->path);
+        pd_blackhole_add_links(miss, &p->path);
         pd_app_report_evidence(c->report, "%s: no packet over %s%s, %.0f over its other paths",
                                name, pd_app_path_text(&p->path, path), p->pkts ? " any more" : "",
                                others_since(flow, p));
         pd_app_report_row(
             c->report, "missing_paths",
             json_pack("{s:s, s:s, s:f}", "flow", name, "path", path, "chance", p->chance));
-    }
-    return 0;
-}
-
-/* ---- one path a flow, which nobody knows while nothing arrives ---- */
-
-struct asking {
-    struct bh_case *c;
-    struct bh_flow *flow;
-    bool known, stuck;
-    size_t to_host; /* rows of others to the same host */
-};
-
-/* TCP gives up on nothing that gets through: a timer that backs off, or a connection that never
- * opened. */
-static int take_poor(void *context, const struct pd_app_row *row, const json_t *object)
-{
-    struct asking *a = context;
-    const char *state = json_string_value(json_object_get(object, "state"));
-    uint64_t backoff = 0, consecutive = 0;
-
-    if (!pd_flow_id_equal(&row->flow, &a->flow->id)) {
-        return 0;
-    }
-    a->known = true;
-    (void)pd_app_number(object, "backoff", &backoff);
-    (void)pd_app_number(object, "consecutive", &consecutive);
-    a->stuck = (backoff && consecutive >= 2) || (state && !strcmp(state, "syn_sent"));
-    return 0;
-}
-
-/* Without a monitor to ask, a flow is stuck when nothing at all arrived. */
-static int ask_sender(struct asking *a, struct pd_error *error)
-{
-    json_t *answer = NULL;
-    int err = a->flow->src_host ? pd_app_ask(a->c->call, a->c->report, "getPoorTCPFlows",
-                                             json_pack("{s:i}", "threshold", 1),
-                                             pd_app_host_list(a->flow->src_host), &answer, error)
-                                : -PD_E_UNSUPPORTED;
-
-    if (!err) {
-        err = pd_app_rows(answer, "flows", a->c->report, take_poor, a, error);
-    }
-    json_decref(answer);
-    if (err && err != -PD_E_UNSUPPORTED) {
-        return err;
-    }
-    if (!a->known) {
-        a->stuck = !a->flow->pkts;
-    }
-    return 0;
-}
-
-/* A path is well when it carried somebody's packets since the flow suffers, whatever the clocks
- * say. */
-static int take_other(void *context, const struct pd_app_row *row, const json_t *object)
-{
-    struct asking *a = context;
-    struct bh_flow *flow = a->flow;
-    uint64_t since_us = flow->alarmed_us + a->c->slack_us;
-
-    (void)object;
-    if (!row->pkts || row->etime_us < since_us || pd_flow_id_equal(&row->flow, &flow->id)) {
-        return 0;
-    }
-    a->to_host += row->flow.ip_version == flow->id.ip_version &&
-                  !memcmp(&row->flow.dst, &flow->id.dst, sizeof flow->id.dst);
-    for (size_t i = 0; i < flow->paths_len; i++) {
-        if (pd_path_equal(&flow->paths[i].path, &row->path)) {
-            flow->paths[i].healthy = true;
-        }
-    }
-    return 0;
-}
-
-static json_t *hosts_of_rack(const struct pd_topology *topology, uint32_t tor)
-{
-    const struct pd_switch *rack = &topology->switches[tor];
-    json_t *hosts = json_array();
-
-    for (uint32_t i = rack->switch_neighbours; i < rack->neighbours_len; i++) {
-        json_array_append_new(hosts, json_integer(topology->hosts[rack->neighbours[i].node].id));
-    }
-    return hosts;
-}
-
-static int ask_rack(struct asking *a, struct pd_error *error)
-{
-    const struct pd_topology *topology = a->c->call->world->topology;
-    uint64_t since_us = a->flow->alarmed_us + a->c->slack_us;
-
-    if (since_us > a->c->now_us + a->c->slack_us) {
-        return 0; /* too early: what arrived may have been sent before */
-    }
-    const struct pd_app_rows_query query = {.name = "getFlows",
-                                            .list = "flows",
-                                            .args = pd_app_flow_args(NULL, since_us, UINT64_MAX),
-                                            .hosts = hosts_of_rack(topology, a->flow->dst_tor)};
-
-    return pd_app_ask_rows(a->c->call, a->c->report, &query, take_other, a, NULL, error);
-}
-
-/* The one path that it took, if all its packets took one. */
-static const struct bh_path *own_path(const struct bh_flow *flow)
-{
-    for (size_t i = 0; i < flow->paths_len && flow->seen_len == 1 && !flow->other; i++) {
-        if (flow->paths[i].pkts) {
-            return &flow->paths[i];
-        }
-    }
-    return NULL;
-}
-
-static void tell_stuck(const struct asking *a, size_t candidates)
-{
-    char name[PD_ENDS_TEXT_BYTES];
-    struct pd_report *report = a->c->report;
-
-    pd_ends_format(&a->flow->id, name);
-    pd_app_report_evidence(report,
-                           "%s does not get through: %zu of %zu paths between its racks are "
-                           "candidates, the others carry packets of others",
-                           name, candidates, a->flow->paths_len);
-    if (!own_path(a->flow)) {
-        pd_app_report_lacks(report, "the path of %s is not known: nothing of it arrives", name);
-    }
-    if (!a->to_host) {
-        pd_app_report_lacks(report,
-                            "nothing arrives at host %u from others either, as far as is known: it "
-                            "may be the host itself",
-                            a->flow->dst_host);
-    }
-}
-
-static int judge_single(struct bh_case *c, struct bh_flow *flow, struct pd_error *error)
-{
-    struct asking a = {.c = c, .flow = flow};
-    const struct bh_path *own = own_path(flow);
-    size_t candidates = 0;
-    int err = ask_sender(&a, error);
-
-    if (err || !a.stuck) {
-        return err;
-    }
-    err = ask_rack(&a, error);
-    for (size_t i = 0; i < flow->paths_len; i++) {
-        candidates += !flow->paths[i].healthy && (!own || own == &flow->paths[i]);
-    }
-    if (err) {
-        return err;
-    }
-    tell_stuck(&a, candidates);
-    if (!candidates || c->misses_len >= BH_MISSES_MAX) {
-        return 0;
-    }
-    struct bh_miss *miss = add_miss(c, flow, -1, flow->paths_len * PD_PATH_MAX);
-    if (!miss) {
-        return pd_fail(error, -ENOMEM, "blackhole: %s", pd_error_text(-ENOMEM));
-    }
-    for (size_t i = 0; i < flow->paths_len; i++) {
-        if (!flow->paths[i].healthy && (!own || own == &flow->paths[i])) {
-            add_links(miss, &flow->paths[i].path);
-        }
     }
     return 0;
 }
@@ -451,7 +292,7 @@ int pd_blackhole_judge(struct bh_case *c, struct pd_error *error)
             continue;
         }
         if (!c->spray || !flow->pkts) {
-            err = judge_single(c, flow, error);
+            err = pd_blackhole_judge_single(c, flow, error);
         } else if ((err = judge_sprayed(c, flow))) {
             err = pd_fail(error, err, "blackhole: %s", pd_error_text(err));
         }

@@ -100,6 +100,7 @@ struct fault {
     size_t misses;
     double chance;   /* the greatest of its misses */
     bool path_known; /* of all its misses */
+    bool traced;     /* all of them */
     size_t links;
     struct pd_link_match link; /* the last of them */
     uint64_t since_us;         /* first alarm */
@@ -117,7 +118,8 @@ static bool is_common(const struct bh_case *c, const struct fault *fault, struct
 
 static struct fault look_at(const struct bh_case *c, unsigned number)
 {
-    struct fault fault = {.number = number, .path_known = true, .since_us = UINT64_MAX};
+    struct fault fault = {
+        .number = number, .path_known = true, .traced = true, .since_us = UINT64_MAX};
 
     for (size_t m = 0; m < c->misses_len; m++) {
         const struct bh_miss *miss = &c->misses[m];
@@ -128,6 +130,7 @@ static struct fault look_at(const struct bh_case *c, unsigned number)
         fault.first = fault.first ? fault.first : miss;
         fault.misses++;
         fault.path_known &= miss->chance >= 0;
+        fault.traced &= miss->traced;
         fault.chance = fmax(fault.chance, miss->chance);
         if (miss->flow->alarmed_us < fault.since_us) {
             fault.since_us = miss->flow->alarmed_us;
@@ -238,7 +241,10 @@ static void show_flows(struct bh_case *c)
     }
 }
 
-static void say(struct bh_case *c, unsigned faults, bool path_known)
+/* What is known of the packets' ways. */
+enum ways { WAYS_UNKNOWN, WAYS_TRACED, WAYS_KNOWN };
+
+static void say(struct bh_case *c, unsigned faults, enum ways ways)
 {
     size_t switches = json_array_size(c->report->switches);
     size_t links = json_array_size(c->report->links);
@@ -253,7 +259,9 @@ static void say(struct bh_case *c, unsigned faults, bool path_known)
                           links == 1 ? "" : "s");
     } else {
         pd_app_report_say(c->report, "packets vanish: %zu switches are suspected%s", switches,
-                          path_known ? "" : ", and the paths of the packets are not known");
+                          ways == WAYS_KNOWN    ? ""
+                          : ways == WAYS_TRACED ? ", where traces of their flows end"
+                                                : ", and the paths of the packets are not known");
     }
 }
 
@@ -261,7 +269,8 @@ int pd_blackhole_conclude(struct bh_case *c, struct pd_error *error)
 {
     unsigned faults = 0;
     int err = join(c, &faults);
-    bool proven = faults && faults < FAULTS_MAX, path_known = true, one;
+    bool proven = faults && faults < FAULTS_MAX, one;
+    enum ways ways = WAYS_KNOWN;
     double confidence = faults ? 1 : 0;
 
     if (err) {
@@ -273,14 +282,17 @@ int pd_blackhole_conclude(struct bh_case *c, struct pd_error *error)
         show(c, &fault);
         err = is_proven(c, &fault, &one, error);
         proven &= one;
-        path_known &= fault.path_known;
+        const enum ways its = fault.path_known ? WAYS_KNOWN
+                              : fault.traced   ? WAYS_TRACED
+                                               : WAYS_UNKNOWN;
+        ways = its < ways ? its : ways;
         confidence = fmin(confidence, confidence_in(&fault, one));
     }
     if (err) {
         return err;
     }
     show_flows(c);
-    say(c, faults, path_known);
+    say(c, faults, ways);
     c->report->certain = proven;
     c->report->confidence = confidence;
     if (faults > 1) {

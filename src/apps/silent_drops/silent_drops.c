@@ -291,16 +291,47 @@ static void show_detects(struct pd_report *report)
     }
 }
 
+/* Of the faults that the localiser tells of. */
+static size_t count_kind(const struct pd_report *report, const char *kind)
+{
+    const json_t *fault;
+    size_t count = 0, i;
+
+    json_array_foreach(json_object_get(report->more, "faults"), i, fault)
+    {
+        count += !strcmp(json_string_value(json_object_get(fault, "kind")), kind);
+    }
+    return count;
+}
+
+/* Losses that are no link's fault. */
+static void show_instead(struct pd_report *report)
+{
+    const json_t *fault;
+    size_t i;
+
+    json_array_foreach(json_object_get(report->more, "faults"), i, fault)
+    {
+        const json_t *what = json_array_get(json_object_get(fault, "what"), 0);
+
+        if (!strcmp(json_string_value(json_object_get(fault, "kind")), "congestion")) {
+            pd_app_report_evidence(report,
+                                   "%s loses packets when much is sent, and few else: it "
+                                   "is full, not faulty",
+                                   json_string_value(what));
+        }
+    }
+}
+
 /* Where a switch is named, its links are no faults of their own. */
 static bool conclude_switches(struct pd_report *report, const struct pd_verdict *verdict)
 {
     size_t switches = json_array_size(report->switches);
-    size_t faults = json_array_size(json_object_get(report->more, "faults")), links;
+    size_t links = count_kind(report, "link") + count_kind(report, "host");
 
     if (!switches) {
         return false;
     }
-    links = faults > switches ? faults - switches : 0;
     pd_app_report_say(report, "%zu switch%s%s %s", switches, switches == 1 ? "" : "es",
                       links ? " and links beside" : "",
                       verdict->certain ? "drop packets, and nothing else"
@@ -317,7 +348,11 @@ static void conclude(struct pd_report *report, const struct pd_verdict *verdict)
     if (conclude_switches(report, verdict)) {
         return;
     }
-    if (!verdict->links_len) {
+    if (!verdict->links_len && count_kind(report, "congestion")) {
+        pd_app_report_say(report, "no link is seen to drop packets but where it is loaded");
+    } else if (!verdict->links_len && count_kind(report, "host")) {
+        pd_app_report_say(report, "no link is seen to drop packets: a host alone tells of some");
+    } else if (!verdict->links_len) {
         pd_app_report_say(report, "no link is seen to drop packets");
     } else if (verdict->certain) {
         pd_app_report_say(report, "%zu link%s drop%s packets, and no other", verdict->links_len,
@@ -350,6 +385,7 @@ int pd_silent_drop_search_run(void *state, const struct pd_app_call *call, struc
     }
     show_counters(report, search->localiser);
     show_members(report, search->localiser, &verdict);
+    show_instead(report);
     show_detects(report);
     if (search->wanted & PD_APP_FLOWS && !search->localiser->config.link_mbps) {
         pd_app_report_lacks(report,

@@ -80,24 +80,9 @@ static int read_word(const struct place *place, const json_t *object, const char
 static int read_list(const struct place *place, const json_t *object, const char *key, size_t least,
                      size_t most, uint64_t max, uint64_t *values, size_t *ret_len)
 {
-    const json_t *list = json_object_get(object, key);
-    const size_t len = json_array_size(list);
+    const struct pd_json_cursor at = members_of(place, object);
 
-    if (!json_is_array(list) || len < least || len > most) {
-        return bad(place, -PD_E_VALUE, key, "%s, expected a list of %zu to %zu integers",
-                   list ? "wrong" : "missing", least, most);
-    }
-    for (size_t i = 0; i < len; i++) {
-        const json_t *value = json_array_get(list, i);
-        if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-            (uint64_t)json_integer_value(value) > max) {
-            return bad(place, -PD_E_VALUE, key, "[%zu]: wrong, expected an integer from 0 to %llu",
-                       i, (unsigned long long)max);
-        }
-        values[i] = (uint64_t)json_integer_value(value);
-    }
-    *ret_len = len;
-    return 0;
+    return pd_json_numbers(&at, key, least, most, max, values, ret_len);
 }
 
 static int read_name(const struct place *place, const json_t *object,
@@ -233,7 +218,7 @@ static int read_loop(const struct place *place, const json_t *object, struct pd_
     return 0;
 }
 
-static int read_common(const struct place *place, json_t *object, struct pd_pint_query *query)
+static int read_common(const struct place *place, const json_t *object, struct pd_pint_query *query)
 {
     static const char *const known[] = {
         "name",        "aggregation", "value",     "coding",   "bits",   "value_bits", "instances",
@@ -271,7 +256,7 @@ static int read_common(const struct place *place, json_t *object, struct pd_pint
     return err;
 }
 
-static int read_query(struct place *place, json_t *object, struct pd_pint_query *query)
+static int read_query(struct place *place, const json_t *object, struct pd_pint_query *query)
 {
     int err = read_common(place, object, query);
 
@@ -299,16 +284,13 @@ static int find_query(const struct pd_pint_plan *plan, const char *name)
 
 static int read_queries(struct place *place, const json_t *root, struct pd_pint_plan *plan)
 {
-    json_t *list = json_object_get(root, "queries");
-    const size_t len = json_array_size(list);
+    const struct pd_json_cursor at = members_of(place, root);
+    const json_t *list = NULL;
+    int err = pd_json_list(&at, "queries", 1, PD_PINT_QUERIES_MAX, &list);
 
-    if (!json_is_array(list) || len == 0 || len > PD_PINT_QUERIES_MAX) {
-        return bad(place, -PD_E_VALUE, "queries", "%s, expected a list of 1 to %d queries",
-                   list ? "wrong" : "missing", PD_PINT_QUERIES_MAX);
-    }
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
         snprintf(place->text, sizeof place->text, "queries[%zu]", i);
-        int err = read_query(place, json_array_get(list, i), &plan->queries[i]);
+        err = read_query(place, json_array_get(list, i), &plan->queries[i]);
         if (!err && find_query(plan, plan->queries[i].name) >= 0) {
             err = bad(place, -PD_E_VALUE, "name", "another query has it, too");
         }
@@ -318,31 +300,30 @@ static int read_queries(struct place *place, const json_t *root, struct pd_pint_
         plan->queries_len++;
     }
     *place->text = 0;
-    return 0;
+    return err;
 }
 
 /* ---- sets */
 
-static int read_set(struct place *place, json_t *object, struct pd_pint_plan *plan,
+static int read_set(struct place *place, const json_t *object, struct pd_pint_plan *plan,
                     struct pd_pint_set *set)
 {
     static const char *const known[] = {"weight", "queries", NULL};
-    json_t *names = json_object_get(object, "queries");
-    const size_t len = json_array_size(names);
+    const struct pd_json_cursor at = members_of(place, object);
+    const json_t *names = NULL;
     uint64_t weight = 0;
     int err = check_keys(place, object, known);
 
     if (!err) {
         err = read_integer(place, object, "weight", 0, PD_PINT_ONE, -1, &weight);
     }
+    if (!err) {
+        err = pd_json_list(&at, "queries", 0, PD_PINT_BITS_MAX, &names);
+    }
     if (err) {
         return err;
     }
-    if (!json_is_array(names) || len > PD_PINT_BITS_MAX) {
-        return bad(place, -PD_E_VALUE, "queries", "%s, expected a list of at most %d names",
-                   names ? "wrong" : "missing", PD_PINT_BITS_MAX);
-    }
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; i < json_array_size(names); i++) {
         const int query = find_query(plan, json_string_value(json_array_get(names, i)));
         if (query < 0) {
             return bad(place, -PD_E_VALUE, "queries", "[%zu]: no query has this name", i);
@@ -358,23 +339,20 @@ static int read_set(struct place *place, json_t *object, struct pd_pint_plan *pl
 
 static int read_sets(struct place *place, const json_t *root, struct pd_pint_plan *plan)
 {
-    json_t *list = json_object_get(root, "sets");
-    const size_t len = json_array_size(list);
+    const struct pd_json_cursor at = members_of(place, root);
+    const json_t *list = NULL;
+    int err = pd_json_list(&at, "sets", 1, PD_PINT_SETS_MAX, &list);
 
-    if (!json_is_array(list) || len == 0 || len > PD_PINT_SETS_MAX) {
-        return bad(place, -PD_E_VALUE, "sets", "%s, expected a list of 1 to %d sets",
-                   list ? "wrong" : "missing", PD_PINT_SETS_MAX);
-    }
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
         snprintf(place->text, sizeof place->text, "sets[%zu]", i);
-        int err = read_set(place, json_array_get(list, i), plan, &plan->sets[i]);
+        err = read_set(place, json_array_get(list, i), plan, &plan->sets[i]);
         if (err) {
             return err;
         }
         plan->sets_len++;
     }
     *place->text = 0;
-    return 0;
+    return err;
 }
 
 /* ---- the file */

@@ -2,7 +2,6 @@
 /* Datagrams of switches become packets with a path, and complaints. */
 #include "intake/report/report.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/endpoint.h"
 #include "intake/frames.h"
 #include "intake/report/postcards.h"
 #include "telemetry/hop_lists.h"
@@ -43,52 +43,19 @@ static struct report_intake *own(struct pd_intake *intake)
 
 /* ---- the socket ---- */
 
-static int read_address(const char *text, struct sockaddr_storage *ret_address, socklen_t *ret_len)
-{
-    const char *colon = strrchr(text, ':');
-    struct sockaddr_in *v4 = (struct sockaddr_in *)ret_address;
-    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret_address;
-    size_t len = colon ? (size_t)(colon - text) : 0;
-    char host[INET6_ADDRSTRLEN + 2], *end;
-
-    if (!len || len >= sizeof host || colon[1] < '0' || colon[1] > '9') {
-        return -PD_E_VALUE;
-    }
-    errno = 0;
-    const unsigned long port = strtoul(colon + 1, &end, 10);
-    if (*end || errno || !port || port > UINT16_MAX) {
-        return -PD_E_VALUE;
-    }
-    memcpy(host, text, len);
-    host[len] = '\0';
-    memset(ret_address, 0, sizeof *ret_address);
-    if (*host == '[' && host[len - 1] == ']') {
-        host[len - 1] = '\0';
-        v6->sin6_family = AF_INET6;
-        v6->sin6_port = htons((uint16_t)port);
-        *ret_len = sizeof *v6;
-        return inet_pton(AF_INET6, host + 1, &v6->sin6_addr) == 1 ? 0 : -PD_E_VALUE;
-    }
-    v4->sin_family = AF_INET;
-    v4->sin_port = htons((uint16_t)port);
-    *ret_len = sizeof *v4;
-    return inet_pton(AF_INET, host, &v4->sin_addr) == 1 ? 0 : -PD_E_VALUE;
-}
-
 static int open_socket(struct report_intake *own, const char *argument, struct pd_error *error)
 {
     const int bytes = BUFFER_BYTES;
-    struct sockaddr_storage address;
-    socklen_t len = 0;
+    union pd_endpoint address;
 
-    if (read_address(argument, &address, &len)) {
+    if (pd_endpoint_parse(argument, &address) || !pd_endpoint_port(&address)) {
         return pd_fail(
             error, -PD_E_VALUE,
             "report: expects an address as 127.0.0.1:32766 or [::1]:32766, not \"%.60s\"",
             argument);
     }
-    own->fd = socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (own->fd < 0 || bind(own->fd, (const struct sockaddr *)&address, len)) {
+    own->fd = socket(address.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (own->fd < 0 || bind(own->fd, &address.any, pd_endpoint_bytes(&address))) {
         return pd_fail(error, -errno, "report: %.60s: %s", argument, strerror(errno));
     }
     setsockopt(own->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);

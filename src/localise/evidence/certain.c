@@ -106,15 +106,18 @@ void pd_evidence_search_conclude(struct pd_evidence_search *s)
             sure -= log1p(s->doubt[link]);
             continue;
         }
-        model->odds[link] = s->gain[link];
-        if (s->gain[link] > floor && model->named_len) {
+        model->odds[link] = model->instead[link] ? -model->instead_odds[link] : s->gain[link];
+        if (model->instead[link]) {
+            right -= log1p(exp(model->odds[link]));
+            sure -= log1p(exp(model->odds[link]));
+        } else if (s->gain[link] > floor && model->named_len) {
             double missed = log1p(exp(odds_of_a_miss(s, link)));
             right -= missed;
             sure -= missed;
         }
     }
     for (uint32_t l = 0; l < model->network->links_len && s->healthy_passed > 0; l++) {
-        if (!model->is_faulty[l] && !model->network->ends[l].is_access) {
+        if (!model->is_faulty[l] && !model->instead[l] && !model->network->ends[l].is_access) {
             sure -= log1p(exp(odds_of_as_much(s, l, least)));
         }
     }

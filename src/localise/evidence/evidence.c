@@ -18,9 +18,10 @@
  * them than losses at the rates found explain, some link swallows packets unseen, and nothing is
  * certain. */
 
-#define FADE_S     30.0 /* half-life of evidence */
-#define LATE_S     1.0  /* the same of what came lately */
-#define PATHLESS_S 5.0  /* of flows without a path: they try more and more seldom */
+#define FADE_S     30.0  /* half-life of evidence */
+#define LOADS_S    300.0 /* of what links lost by their load */
+#define LATE_S     1.0   /* the same of what came lately */
+#define PATHLESS_S 5.0   /* of flows without a path: they try more and more seldom */
 #define LOAD_MAX   0.80
 
 struct evidence {
@@ -36,6 +37,8 @@ struct evidence {
     double suffering; /* all others */
     bool *held;       /* by link: named when a verdict was last certain */
     double sure;      /* confidence of that; 0: nothing is held */
+    struct pd_evidence_loads loads; /* with a clock */
+    double period_s;                /* of the period at hand; 0: not known */
 };
 
 static void free_evidence(struct pd_localiser *localiser)
@@ -46,6 +49,7 @@ static void free_evidence(struct pd_localiser *localiser)
     pd_evidence_answer_done(&evidence->answer);
     free(evidence->bytes);
     free(evidence->held);
+    pd_evidence_loads_done(&evidence->loads);
     free(evidence);
 }
 
@@ -77,8 +81,12 @@ static int prepare(struct evidence *evidence)
         evidence->held = calloc((size_t)network->links_len + 1, sizeof *evidence->held);
         err = evidence->held ? 0 : -ENOMEM;
     }
+    if (!err && !evidence->loads.links && evidence->head.config.period_us) {
+        err = pd_evidence_loads_init(&evidence->loads, network->links_len);
+    }
     if (!err) {
         evidence->model->held = evidence->held;
+        evidence->model->loads = evidence->loads.links ? &evidence->loads : NULL;
     }
     return err;
 }
@@ -103,6 +111,9 @@ static int forget(struct evidence *evidence, enum pd_evidence_change change)
 
 static void close_period(struct evidence *evidence)
 {
+    if (evidence->open && evidence->loads.links) {
+        pd_evidence_loads_close(&evidence->loads, evidence->period_s);
+    }
     if (evidence->open) {
         pd_evidence_model_close(evidence->model);
     }
@@ -117,6 +128,7 @@ static void begin_period(struct evidence *evidence, const struct pd_evidence_per
     const struct pd_localiser_config *config = &evidence->head.config;
     double period_s = (double)config->period_us / 1e6;
     close_period(evidence);
+    evidence->period_s = period_s;
     evidence->model->has_clock = config->period_us || period->to_us;
     evidence->limit = config->link_mbps && config->period_us
                           ? LOAD_MAX * (double)config->link_mbps * (double)config->period_us / 8
@@ -129,6 +141,7 @@ static void begin_period(struct evidence *evidence, const struct pd_evidence_per
     if (evidence->fade_s >= 1) {
         double pathless = exp2(-evidence->fade_s / PATHLESS_S);
         pd_evidence_model_fade(evidence->model, exp2(-evidence->fade_s / FADE_S));
+        pd_evidence_loads_fade(&evidence->loads, exp2(-evidence->fade_s / LOADS_S));
         evidence->pathless *= pathless;
         evidence->suffering *= pathless;
         evidence->fade_s = 0;
@@ -184,8 +197,12 @@ static int take(struct pd_localiser *localiser, const struct pd_localise_row *ro
     struct evidence *evidence = (struct evidence *)localiser;
     struct pd_localiser_counters *counters = &localiser->counters;
     bool is_signature = row->row->kind == PD_EVIDENCE_FLOW && row->row->lost;
+    bool is_full = is_congested(evidence, row);
     evidence->suffering += is_signature;
-    if (is_congested(evidence, row)) {
+    if (evidence->loads.links) {
+        pd_evidence_loads_take(&evidence->loads, row, !is_full);
+    }
+    if (is_full) {
         counters->congested += row->row->kind == PD_EVIDENCE_FLOW;
         return 0;
     }

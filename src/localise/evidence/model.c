@@ -41,6 +41,9 @@ void pd_evidence_model_free(struct pd_evidence_model *model)
         free(model->burst_of);
         free(model->word_of);
         free(model->is_contradicted);
+        free(model->silence);
+        free(model->instead);
+        free(model->instead_odds);
     }
     free(model);
 }
@@ -77,7 +80,7 @@ int pd_evidence_model_new(struct pd_localise_network *network, struct pd_evidenc
                                &model->masked,   &model->now_sent,     &model->now_lost,
                                &model->now_hurt, &model->squares_hurt, &model->products,
                                &model->squares,  &model->periods,      &model->exposed,
-                               &model->burst_of, &model->passed_hurt};
+                               &model->burst_of, &model->passed_hurt,  &model->instead_odds};
     bool failed = false;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
         *arrays[i] = calloc(len, sizeof(double));
@@ -89,7 +92,9 @@ int pd_evidence_model_new(struct pd_localise_network *network, struct pd_evidenc
     model->part_of = calloc(len, sizeof *model->part_of);
     model->word_of = calloc(len, sizeof *model->word_of);
     model->is_contradicted = calloc(len, sizeof *model->is_contradicted);
-    failed |= !model->word_of || !model->is_contradicted;
+    model->instead = calloc(len, sizeof *model->instead);
+    model->silence = calloc(len, sizeof *model->silence);
+    failed |= !model->word_of || !model->is_contradicted || !model->instead || !model->silence;
     if (failed || !model->touched || !model->members || !model->is_faulty || !model->part_of) {
         pd_evidence_model_free(model);
         return -ENOMEM;
@@ -299,6 +304,7 @@ int pd_evidence_model_take(struct pd_evidence_model *model, const struct pd_loca
 
 void pd_evidence_model_close(struct pd_evidence_model *model)
 {
+    pd_evidence_model_listen(model);
     for (uint32_t l = 0; l < model->network->links_len; l++) {
         double sent = model->now_sent[l], lost = model->now_lost[l], hurt = model->now_hurt[l];
         if (sent > 0) {

@@ -58,6 +58,26 @@ enum { PD_EVIDENCE_CELLS = 1 + PD_EVIDENCE_SIZES * PD_EVIDENCE_LENGTHS };
 #define PD_EVIDENCE_PART_SW(part)   ((uint32_t)((part)-1))
 #define PD_EVIDENCE_PART_CARD(part) ((uint32_t)((part) >> 32))
 
+/* What explains the losses on a link better than that it is faulty. */
+enum pd_evidence_instead { PD_EVIDENCE_NOTHING, PD_EVIDENCE_CONGESTION, PD_EVIDENCE_HOST };
+
+/* congestion.c: what each link lost by its load, in classes of half an octave below the most. */
+enum { PD_EVIDENCE_LOADS = 12 };
+
+struct pd_evidence_load {
+    float top; /* packets a second of the first class at most; 0: nothing crossed it yet */
+    struct pd_evidence_load_class {
+        float sent, lost, squares, n; /* packets; Σ lost²/sent over periods; periods */
+    } classes[PD_EVIDENCE_LOADS];
+};
+
+struct pd_evidence_loads {
+    struct pd_evidence_load *links;
+    /* By link, of the period at hand: packets; packets and losses of rows that took one way. */
+    double *now, *sent, *lost;
+    uint32_t links_len;
+};
+
 struct pd_evidence_cell {
     double clean, hurt; /* rows without losses, with some */
     double hazard;      /* noise: such a row suffers by it with probability 1 − e^(−hazard) */
@@ -99,9 +119,19 @@ struct pd_evidence_model {
      * the others say makes it more probable that the host is wrong. */
     uint32_t *word_of;
     bool *is_contradicted;
-    double noise;      /* θ0 */
-    double burst;      /* b */
-    double dispersion; /* over periods, of all links in the mean */
+    /* By link that is named (change.c): how much more probable what came since `was` is if it has
+     * stopped to lose packets; its rate of events and their dispersion then. */
+    struct pd_evidence_silence {
+        double sum, rate, spread;
+    } *silence;
+    /* By link: why it is not named though it seems to lose packets; and the log odds of that (for a
+     * link that is named: of congestion). */
+    uint8_t *instead;
+    double *instead_odds;
+    const struct pd_evidence_loads *loads; /* the localiser's; NULL: there is no clock */
+    double noise;                          /* θ0 */
+    double burst;                          /* b */
+    double dispersion;                     /* over periods, of all links in the mean */
     double linear;     /* events of noise for each w·packet, where flows without losses are sums */
     double confidence; /* that what is named is right */
     double sure;       /* with all reserve, and that no other drops as much */
@@ -122,6 +152,15 @@ void pd_evidence_model_close(struct pd_evidence_model *model);
 /* Keeps that share of all that was taken. */
 void pd_evidence_model_fade(struct pd_evidence_model *model, double keep);
 
+/* congestion.c: loads of links. 0 or -ENOMEM; to be done with in either case. */
+int pd_evidence_loads_init(struct pd_evidence_loads *loads, uint32_t links_len);
+void pd_evidence_loads_done(struct pd_evidence_loads *loads);
+void pd_evidence_loads_take(struct pd_evidence_loads *loads, const struct pd_localise_row *row,
+                            bool counts);
+/* Of a period that was so long. */
+void pd_evidence_loads_close(struct pd_evidence_loads *loads, double period_s);
+void pd_evidence_loads_fade(struct pd_evidence_loads *loads, double keep);
+
 /* usual.c: flows over each link under uniform racks and ECMP. 0 or -ENOMEM. */
 int pd_evidence_model_usual(struct pd_evidence_model *model);
 
@@ -130,6 +169,9 @@ int pd_evidence_model_usual(struct pd_evidence_model *model);
 enum pd_evidence_change { PD_EVIDENCE_SAME, PD_EVIDENCE_BEGUN, PD_EVIDENCE_STOPPED };
 int pd_evidence_model_change(struct pd_evidence_model *late, const struct pd_evidence_model *all,
                              enum pd_evidence_change *ret_change);
+
+/* The period that ends was one in which links that are named lost packets, or did not. */
+void pd_evidence_model_listen(struct pd_evidence_model *model);
 
 /* search.c: the most probable set of faulty links that a local search finds. 0 or -ENOMEM. */
 int pd_evidence_model_search(struct pd_evidence_model *model);

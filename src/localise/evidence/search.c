@@ -526,6 +526,16 @@ static bool reconsider_all(struct pd_evidence_search *s)
     return changed;
 }
 
+void pd_evidence_excuse(struct pd_evidence_search *s, uint32_t link,
+                        enum pd_evidence_instead instead, double odds)
+{
+    struct pd_evidence_model *model = s->model;
+    model->is_faulty[link] = false;
+    model->named_len--;
+    model->instead[link] = (uint8_t)instead;
+    model->instead_odds[link] = odds;
+}
+
 static void begin(struct pd_evidence_search *s)
 {
     struct pd_evidence_model *model = s->model;
@@ -535,6 +545,8 @@ static void begin(struct pd_evidence_search *s)
         model->is_faulty[l] = false;
         model->theta[l] = model->noise;
         model->odds[l] = -INFINITY;
+        model->instead[l] = PD_EVIDENCE_NOTHING;
+        model->instead_odds[l] = -INFINITY;
     }
     find_candidates(s);
     fit_all(s);
@@ -556,6 +568,7 @@ int pd_evidence_model_search(struct pd_evidence_model *model)
                 break;
             }
         }
+        pd_evidence_name_congestion(&s);
         err = pd_evidence_name_switches(&s);
         err = err ? err : pd_evidence_weigh_words(&s);
     }

@@ -87,6 +87,16 @@ void pd_evidence_fit_noise(struct pd_evidence_search *s);
 /* The noise of the model becomes that of its groups. */
 void pd_evidence_apply_noise(struct pd_evidence_search *s);
 
+/* A link is not named after all: something else explains its losses, with these log odds. What is
+ * known of it stays, so that nothing else is blamed for them. */
+void pd_evidence_excuse(struct pd_evidence_search *s, uint32_t link,
+                        enum pd_evidence_instead instead, double odds);
+
+/* ---- congestion.c ---- */
+
+/* Weighs for each link that is named whether its losses go with its load. */
+void pd_evidence_name_congestion(struct pd_evidence_search *s);
+
 /* ---- word.c: is it the word of one host? ---- */
 
 /* Adds to the doubt of each link that is named that a host made its losses up. 0 or -ENOMEM. */

@@ -205,6 +205,7 @@ static void name_switch(struct trial *trial)
         if (loses(trial, l)) {
             model->is_faulty[l] = true;
             model->named_len++;
+            model->instead[l] = PD_EVIDENCE_NOTHING;
             model->part_of[l] = PD_EVIDENCE_PART(trial->sw, trial->card);
             model->odds[l] = trial->gain;
             s->doubt[l] = doubt;

@@ -246,18 +246,63 @@ static void tell_faults(struct telling *t)
     }
 }
 
+/* What would look nearly as well in the place of what is named: the same link, but congested; and
+ * for the link of a host the host itself, from which nothing here tells it. */
+static void add_alternatives(const struct pd_evidence_model *model,
+                             const struct pd_verdict_link *link, json_t *others)
+{
+    uint32_t number = number_of(model, link);
+    const struct pd_localise_ends *ends = &model->network->ends[number];
+    double congested = model->instead_odds[number];
+    if (chance_of(congested) >= ALTERNATIVE_OF) {
+        json_array_append_new(others, fault_row("congestion", json_pack("[o]", name_of(link)),
+                                                link->loss, congested));
+    }
+    if (ends->is_access) {
+        bool is_up = pd_topology_host(model->network->topology, link->from) != PD_NONE;
+        json_t *what = json_sprintf("%u", is_up ? link->from : link->to);
+        json_array_append_new(others, fault_row("host", json_pack("[o]", what), link->loss, 0));
+    }
+}
+
 static json_t *others_of(const struct pd_evidence_model *model, const struct pd_verdict *verdict)
 {
     json_t *others = json_array();
     for (size_t i = 0; i < verdict->ranking_len; i++) {
         const struct pd_verdict_link *link = &verdict->ranking[i];
-        if (!is_named(model, link) && chance_of(link->score) >= ALTERNATIVE_OF) {
+        if (is_named(model, link)) {
+            add_alternatives(model, link, others);
+        } else if (chance_of(link->score) >= ALTERNATIVE_OF) {
             json_array_append_new(others,
                                   fault_row(kind_name(model, link), json_pack("[o]", name_of(link)),
                                             link->loss, link->score));
         }
     }
     return others;
+}
+
+/* What explains losses that are no link's fault: a full link, or a host that makes them up. */
+static void tell_instead(struct telling *t)
+{
+    const struct pd_evidence_model *model = t->model;
+    uint32_t told = 0; /* the last host */
+    for (uint32_t l = 0; l < model->network->links_len; l++) {
+        const struct pd_localise_ends *ends = &model->network->ends[l];
+        double loss = model->noise < 1 ? -expm1(-model->theta[l]) : -1;
+        bool is_host = model->instead[l] == PD_EVIDENCE_HOST;
+        if (!model->instead[l] || (is_host && told == model->word_of[l])) {
+            continue;
+        }
+        json_t *what = is_host ? json_sprintf("%u", model->word_of[l])
+                               : json_sprintf("%u-%u", ends->from, ends->to);
+        json_array_append_new(t->faults,
+                              fault_row(is_host ? "host" : "congestion", json_pack("[o]", what),
+                                        loss, model->instead_odds[l]));
+        if (is_host) {
+            told = model->word_of[l];
+            json_array_append_new(t->hosts, json_integer(told));
+        }
+    }
 }
 
 static json_t *lacks_of(const struct pd_evidence_model *model)
@@ -272,6 +317,11 @@ static json_t *lacks_of(const struct pd_evidence_model *model)
                                     model->is_contradicted[l] ? ": what others sent there tells of "
                                                                 "none, so that it may be wrong"
                                                               : ""));
+        } else if (model->instead[l] == PD_EVIDENCE_HOST) {
+            json_array_append_new(
+                lacks, json_sprintf("losses on %u-%u are the word of host %u alone, and what "
+                                    "others sent there contradicts it",
+                                    ends->from, ends->to, model->word_of[l]));
         }
     }
     return lacks;
@@ -293,6 +343,7 @@ void pd_evidence_describe(const struct pd_evidence_model *model, const struct pd
         qsort(t.named, len, sizeof *t.named, by_loss);
         tell_faults(&t);
     }
+    tell_instead(&t);
     free(t.named);
     free(t.done);
     json_object_set_new(answer, "kind", kind_of(t.faults));

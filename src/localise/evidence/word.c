@@ -5,12 +5,17 @@
 #include <stdlib.h>
 
 #include "localise/evidence/search.h"
+#include "topology/links.h"
 
 /* What was lost is what senders say. One of them may lie, or count what was never lost: beforehand
  * one host of all does. Such a host says whatever makes its rows fit, so that a fault has to be
  * held up by what the others say: against each host that told of losses on a link stands the
  * hypothesis that it made them up, and all others' rows are noise. Packets of the others on the
- * link are all but the host's, taken by what each of those who told of losses there sends in all.
+ * link are all but the host's, taken by what each host sends in all that may cross it on a shortest
+ * way. (Taken by what those sent who told of losses, one who lies was the only one that did.)
+ *
+ * Where that is more probable by PD_EVIDENCE_MISSES, the host is named and the link is not: one
+ * that it shares with others, since of its own link a fault would look the same.
  *
  * Counted paths are nobody's word. A link that one host alone sends into (its own) is never
  * certain. */
@@ -20,7 +25,8 @@ struct words {
     double *by;      /* by link of a host up: what its rows say for the fault */
     uint32_t *heard; /* such links */
     uint32_t len;
-    double all, passes, sent; /* of all rows; against the fault; packets of the hosts heard */
+    double all, passes, sent;    /* of all rows; against the fault; packets of the hosts heard */
+    uint32_t *from, *to, *queue; /* hops to both ends of a link; room to find them */
 };
 
 /* The link up of the host that sent a group's rows; PD_NONE: nobody's. */
@@ -59,10 +65,40 @@ static double sent_by(const struct pd_evidence_model *model, uint32_t up)
     return model->passed[up] + model->crossed[up];
 }
 
+/* Once for each host. */
+static void count_in(struct words *words, uint32_t up)
+{
+    if (words->by[up] <= 0) {
+        words->by[up] = 1e-300;
+        words->heard[words->len++] = up;
+        words->sent += sent_by(words->s->model, up);
+    }
+}
+
+/* Hosts whose switch is nearer to the link's first end than to its second. */
+static void count_senders(struct words *words, uint32_t link)
+{
+    const struct pd_topology *topology = words->s->model->network->topology;
+    uint32_t from = pd_links_from(topology, link), to = pd_links_to(topology, link);
+    if (words->s->model->network->ends[link].is_access) {
+        return; /* of a link up who sends is told; into a link down anybody may */
+    }
+    pd_localise_distances(topology, from, words->from, words->queue);
+    pd_localise_distances(topology, to, words->to, words->queue);
+    for (uint32_t sw = 0; sw < topology->switches_len; sw++) {
+        const struct pd_switch *at = &topology->switches[sw];
+        bool may = words->from[sw] != PD_NONE && words->from[sw] < words->to[sw];
+        for (uint32_t n = at->switch_neighbours; n < at->neighbours_len && may; n++) {
+            count_in(words, pd_links_reverse(at->neighbours[n].link));
+        }
+    }
+}
+
 static void hear(struct words *words, uint32_t link)
 {
     struct pd_evidence_search *s = words->s;
     const struct pd_evidence_model *model = s->model;
+    count_senders(words, link);
     for (uint32_t i = s->lossy.index.starts[link]; i < s->lossy.index.starts[link + 1]; i++) {
         uint32_t up = sender_of(model, s->lossy.index.groups[i]);
         double value = fmax(value_of(s, link, i), 1e-12);
@@ -70,10 +106,7 @@ static void hear(struct words *words, uint32_t link)
         if (up == PD_NONE) {
             continue;
         }
-        if (words->by[up] <= 0) {
-            words->heard[words->len++] = up;
-            words->sent += sent_by(model, up);
-        }
+        count_in(words, up);
         words->by[up] += value;
     }
     words->passes += pd_evidence_passes(model, link) * (model->theta[link] - model->noise);
@@ -106,6 +139,22 @@ static double weigh(struct words *words, double spread, uint32_t *ret_up)
     return doubt;
 }
 
+/* The host at the end of `up` in the place of a link, or of all links of a switch. */
+static void blame_host(struct words *words, uint32_t link, uint32_t up, double odds)
+{
+    struct pd_evidence_model *model = words->s->model;
+    uint64_t part = model->part_of[link];
+    if (link == up || link == pd_links_reverse(up)) {
+        return;
+    }
+    for (uint32_t l = link; l < model->network->links_len; l++) {
+        if (model->is_faulty[l] && (l == link || (part && model->part_of[l] == part))) {
+            pd_evidence_excuse(words->s, l, PD_EVIDENCE_HOST, odds);
+            model->word_of[l] = model->network->ends[up].from;
+        }
+    }
+}
+
 /* Of a link, or of all links of the switch that it is named as a part of. */
 static void judge(struct words *words, uint32_t link)
 {
@@ -125,6 +174,9 @@ static void judge(struct words *words, uint32_t link)
     model->word_of[link] =
         doubt > PD_EVIDENCE_MISSES && up != PD_NONE ? model->network->ends[up].from : 0;
     model->is_contradicted[link] = doubt > 1;
+    if (doubt * PD_EVIDENCE_MISSES > 1 && up != PD_NONE) {
+        blame_host(words, link, up, log(doubt));
+    }
 }
 
 static bool is_first_part(const struct pd_evidence_model *model, uint32_t link)
@@ -141,10 +193,14 @@ int pd_evidence_weigh_words(struct pd_evidence_search *s)
 {
     struct pd_evidence_model *model = s->model;
     uint32_t len = model->network->links_len;
+    size_t switches = (size_t)model->network->topology->switches_len + 1;
     struct words words = {.s = s,
                           .by = calloc((size_t)len + 1, sizeof *words.by),
-                          .heard = calloc((size_t)len + 1, sizeof *words.heard)};
-    int err = words.by && words.heard ? 0 : -ENOMEM;
+                          .heard = calloc((size_t)len + 1, sizeof *words.heard),
+                          .from = calloc(switches, sizeof *words.from),
+                          .to = calloc(switches, sizeof *words.to),
+                          .queue = calloc(switches, sizeof *words.queue)};
+    int err = words.by && words.heard && words.from && words.to && words.queue ? 0 : -ENOMEM;
     for (uint32_t l = 0; l < len && !err; l++) {
         model->word_of[l] = 0;
         model->is_contradicted[l] = false;
@@ -154,5 +210,8 @@ int pd_evidence_weigh_words(struct pd_evidence_search *s)
     }
     free(words.by);
     free(words.heard);
+    free(words.from);
+    free(words.to);
+    free(words.queue);
     return err;
 }

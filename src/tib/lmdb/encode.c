@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/hash.h"
 #include "tib/lmdb/chunk.h"
 #include "tib/order.h"
@@ -35,7 +36,7 @@ struct encoder {
     uint64_t *hashes;     /* of the flow IDs of rows, by their index in `rows` */
     uint64_t *values;     /* of the column at hand */
     uint8_t *bytes;
-    size_t size_bytes;
+    size_t size_bytes, room_bytes;
     unsigned columns; /* PD_COLUMN_COUNT_PLAIN, or all */
     uint32_t extra_bytes;
     struct pd_column_descriptor descriptors[PD_COLUMN_COUNT];
@@ -90,6 +91,7 @@ static int encoder_init(struct encoder *e, const struct pd_chunk_input *input)
     e->columns = columns_needed(input);
     e->size_bytes = pd_chunk_head_bytes(e->columns);
     e->bytes = malloc(e->size_bytes);
+    e->room_bytes = e->size_bytes;
     return e->order && e->src_code && e->dst_code && e->prefixes && e->prefix_slots &&
                    e->run_path && e->run_last && e->row_values && e->values && e->hashes && e->bytes
                ? 0
@@ -267,19 +269,17 @@ static int column_put(struct encoder *e, enum pd_chunk_column id, const uint64_t
     uint64_t base = len ? min : 0;
     unsigned width_bytes = len ? width_for(max - min) : 0;
     size_t stored = len * width_bytes, size_bytes = e->size_bytes + (stored + 7) / 8 * 8;
-    uint8_t *grown = realloc(e->bytes, size_bytes);
-    if (!grown) {
+    if (PD_GROW(e->bytes, e->room_bytes, size_bytes)) {
         return -ENOMEM;
     }
-    memset(grown + e->size_bytes, 0, size_bytes - e->size_bytes);
-    values_pack(values, len, base, width_bytes, grown + e->size_bytes);
+    memset(e->bytes + e->size_bytes, 0, size_bytes - e->size_bytes);
+    values_pack(values, len, base, width_bytes, e->bytes + e->size_bytes);
     e->descriptors[id] = (struct pd_column_descriptor){
         .base = htole64(base),
         .offset_bytes = htole32((uint32_t)e->size_bytes),
         .width_bytes = (uint8_t)width_bytes,
         .stored_bytes = {(uint8_t)stored, (uint8_t)(stored >> 8), (uint8_t)(stored >> 16)},
     };
-    e->bytes = grown;
     e->size_bytes = size_bytes;
     return 0;
 }
@@ -402,10 +402,10 @@ static int index_put(struct encoder *e)
 static int bytes_put(struct encoder *e, enum pd_chunk_column id)
 {
     size_t size_bytes = e->size_bytes + ((size_t)e->extra_bytes + 7) / 8 * 8;
-    uint8_t *grown = realloc(e->bytes, size_bytes), *at = grown ? grown + e->size_bytes : NULL;
-    if (!grown) {
+    if (PD_GROW(e->bytes, e->room_bytes, size_bytes)) {
         return -ENOMEM;
     }
+    uint8_t *at = e->bytes + e->size_bytes;
     for (size_t i = 0; i < e->len; i++) {
         const struct pd_row *row = &e->rows[e->order[i]];
         if (row->extra_bytes) {
@@ -413,14 +413,13 @@ static int bytes_put(struct encoder *e, enum pd_chunk_column id)
             at += row->extra_bytes;
         }
     }
-    memset(at, 0, (size_t)(grown + size_bytes - at));
+    memset(at, 0, (size_t)(e->bytes + size_bytes - at));
     e->descriptors[id] = (struct pd_column_descriptor){
         .offset_bytes = htole32((uint32_t)e->size_bytes),
         .width_bytes = e->extra_bytes ? 1 : 0,
         .stored_bytes = {(uint8_t)e->extra_bytes, (uint8_t)(e->extra_bytes >> 8),
                          (uint8_t)(e->extra_bytes >> 16)},
     };
-    e->bytes = grown;
     e->size_bytes = size_bytes;
     return 0;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/hash.h"
 #include "codec/marks.h"
 #include "tib/lmdb/paths_private.h"
@@ -277,21 +278,6 @@ static int heads_grow(struct pd_link_index *links)
     return 0;
 }
 
-static int head_reserve(struct pd_link_head *head)
-{
-    if (head->paths && head->len < head->room) {
-        return 0;
-    }
-    uint32_t room = head->room ? 2 * head->room : 4;
-    uint32_t *grown = realloc(head->paths, room * sizeof *grown);
-    if (!grown) {
-        return -ENOMEM;
-    }
-    head->paths = grown;
-    head->room = room;
-    return 0;
-}
-
 static int index_path(struct pd_link_index *links, const struct pd_path *path, uint32_t id)
 {
     for (unsigned i = 1; i < path->len; i++) {
@@ -303,7 +289,7 @@ static int index_path(struct pd_link_index *links, const struct pd_path *path, u
             continue; /* twice on this path, or indexed before memory ran out */
         }
         bool first = !head->paths;
-        if (head_reserve(head)) {
+        if (PD_GROW(head->paths, head->room, (size_t)head->len + 1)) {
             return -ENOMEM;
         }
         links->heads_used += first;

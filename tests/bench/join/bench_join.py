@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One look of silent-drops over 16 hosts: the controller's processor time and peak memory. One JSON
-object a line.
+"""A first look of silent-drops over 16 hosts: the controller's processor time and peak memory. One
+JSON object a line.
 
 Real agents with real stores; before each stands a proxy that answers for its TCP monitor, so that
 flows over one link have lost packets. Everything else is the agent's own answer.
@@ -25,6 +25,8 @@ sys.path.insert(0, os.path.join(HERE, "../../shared"))
 import programs
 
 PKTS, LOSS, LINK = 300, .01, (9, 17)
+# A first look cuts its span into periods: all flows are of one of them, as those of a watch are.
+LOST_AGO_US, LASTED_US = 1_000_000, 100_000
 
 
 # ---- the network: a fat-tree of 4, with all equal-cost paths ----
@@ -49,8 +51,9 @@ def draw(count, now_us, rnd):
         path = rnd.choice(ways(hosts[a][0], hosts[a][1], hosts[b][0], hosts[b][1]))
         flow = {"src_ip": hosts[a][2], "dst_ip": hosts[b][2], "src_port": n % 65536,
                 "dst_port": n // 65536 + 80, "protocol": 6}
-        records[b].append(json.dumps({"flow_id": flow, "path": path, "stime_us": now_us
-                                      - 20_000_000, "etime_us": now_us - 1_000_000,
+        records[b].append(json.dumps({"flow_id": flow, "path": path,
+                                      "stime_us": now_us - LOST_AGO_US - LASTED_US,
+                                      "etime_us": now_us - LOST_AGO_US,
                                       "bytes": 1448 * PKTS, "pkts": PKTS}))
         if LINK in zip(path, path[1:]):
             again = sum(rnd.random() < LOSS for _ in range(PKTS))
@@ -60,16 +63,6 @@ def draw(count, now_us, rnd):
 
 
 # ---- hosts ----
-
-def poor(lost):
-    rows = [{"flow_id": flow, "state": "established", "retransmissions": n, "consecutive": 1,
-             "timeouts": 0, "backoff": 0, "srtt_us": 300,
-             "rto_us": 200000, "throughput_bps": 10**6, "bytes_acked": 1448 * PKTS, "cwnd_pkts": 10,
-             "mss_bytes": 1448, "pkts_out": 0,
-             "first_us": 1, "recent": n, "last_retransmission_us": 1, "opened_us": 1,
-             "closed_us": None} for flow, n in lost]
-    return {"flows": rows, "complete": True, "source": "bpf", "since_us": 1, "forgotten": 0}
-
 
 def suffering(lost):
     rows = [[flow["src_ip"], flow["dst_ip"], flow["src_port"], flow["dst_port"], 6, n, n, 0]
@@ -93,9 +86,10 @@ class Proxy(http.server.BaseHTTPRequestHandler):
 
     def relay(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        for name, text in self.server.canned.items():
-            if name in self.path.encode() or b'"' + name + b'"' in body:
-                return self.answer(200, [("Content-Type", "application/json")], text)
+        if b'"sufferingFlows"' in body:
+            since_us = json.loads(body)["args"].get("from_us", 0)
+            text = self.server.canned[since_us <= self.server.lost_us]
+            return self.answer(200, [("Content-Type", "application/json")], text)
         connection = http.client.HTTPConnection("127.0.0.1", self.server.agent_port, timeout=120)
         keep = {n: v for n, v in self.headers.items()
                 if n.lower() not in ("host", "connection", "content-length")}
@@ -111,7 +105,7 @@ class Proxy(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def begin_host(stack, folder, topology, records, lost):
+def begin_host(stack, folder, topology, records, lost, lost_us):
     os.mkdir(folder)
     tib = os.path.join(folder, "tib")
     subprocess.run([programs.program("pathdump"), "tib", "import", "--tib", tib],
@@ -122,8 +116,9 @@ def begin_host(stack, folder, topology, records, lost):
     agent.wait(agent.status)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
     server.agent_port = agent.port
-    server.canned = {b"getPoorTCPFlows": json.dumps(poor(lost)).encode(),
-                     b"sufferingFlows": json.dumps(suffering(lost)).encode()}
+    server.canned = {True: json.dumps(suffering(lost)).encode(),
+                     False: json.dumps(suffering([])).encode()}
+    server.lost_us = lost_us
     threading.Thread(target=server.serve_forever, daemon=True).start()
     stack.callback(server.server_close)
     stack.callback(server.shutdown)
@@ -185,7 +180,7 @@ def main():
         begun = time.time()
         records, lost = draw(args.flows, int(begun * 1e6), random.Random(2016))
         urls = {21 + i: begin_host(stack, os.path.join(folder, str(21 + i)), topology, records[i],
-                                   lost[i]) for i in range(16)}
+                                   lost[i], begun * 1e6 - LOST_AGO_US) for i in range(16)}
         rounds = [look(os.path.join(folder, f"controller{i}"), topology, urls, args.controller,
                        begun) for i in range(args.rounds)]
         best = min(rounds, key=lambda one: one["processor_ms"])

@@ -99,13 +99,22 @@ def nothing(_draw):
     return []
 
 
+def incast(draw):
+    """one rack's host is sent to by all hosts of other racks at once, again and again"""
+    host = draw.host()
+    far = [other for other in draw.network.hosts if other.peers[0] != host.peers[0]]
+    return [{"src": other.id, "dst": host.id, "bytes": 100000, "start_s": START_S + .5 * i}
+            for i in range(2 * (SECONDS - START_S)) for other in far]
+
+
 class Case:
     """`bed`: whether a test bed can do it; `cards`: line cards are written into the topology
     file"""
 
     def __init__(self, name, faults=nothing, topology=FAT_TREE, load=.35, app="silent-drops",
-                 bed=True, cards=False, seconds=SECONDS, **members):
+                 bed=True, cards=False, seconds=SECONDS, flows=None, **members):
         self.name, self.faults, self.words, self.load, self.app = name, faults, topology, load, app
+        self.flows = flows
         self.bed, self.cards, self.seconds, self.members = bed, cards, seconds, members
 
     def topology(self, binaries, folder):
@@ -128,6 +137,8 @@ class Case:
                     "duration_s": self.seconds,
                     "flow_sizes": os.path.abspath(SIZES),
                     "faults": self.faults(Draw(network, f"{self.name} {seed}")), **self.members}
+        if self.flows:
+            scenario["flows"] = self.flows(Draw(network, f"{self.name} flows {seed}"))
         return scenario, network
 
 
@@ -150,8 +161,11 @@ def matrix():
     cases += [Case("core", lose_in_switch("core")), Case("agg", lose_in_switch("agg")),
               Case("card", lose_in_switch("core", card=1), cards=True)]
     cases += [Case("host-up", lose_at_host(True)), Case("host-down", lose_at_host(False))]
-    cases += [Case(f"blackhole-{kind}", swallow(kind), app="blackhole", seconds=15,
-                   flow_sizes="web-search") for kind in ("link", "port", "prefix", "hash")]
+    cases += [Case(f"blackhole-{kind}{name}", swallow(kind), app="blackhole", seconds=15,
+                   flow_sizes=sizes) for kind in ("link", "port", "prefix", "hash")
+              for name, sizes in (("", "web-search"), ("-short", os.path.abspath(SIZES)))]
+    cases += [Case("none-incast", flows=incast, level="packet", buffer_pkts=128, bed=False),
+              Case("incast", lose(.01), flows=incast, level="packet", buffer_pkts=128, bed=False)]
     cases += [Case("late", lose(.01, start_s=15)), Case("ends", lose(.01, end_s=20)),
               Case("moves", move, seconds=50)]
     cases += [Case(f"load-{percent}", lose(.01), load=percent / 100, bed=percent <= 50,

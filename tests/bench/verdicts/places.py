@@ -17,33 +17,61 @@ WARM_S = 6
 MOST_S = 1800                                   # of a run in the simulator
 OVS_MBIT = 12                                   # in all: more makes Open vSwitch lose packets here
 BED_LINK_MBPS = 10000                           # links of a bed have no rate
-METHODS = {"silent-drops": (("silent-drops", {}), ("max-coverage", {"method": "max-coverage"}))}
+# localisers that judge what an application judged, from the evidence that it left
+BESIDE = {"silent-drops": ("max-coverage",)}
 
 
-def methods(app):
-    """[(name, arguments)]: an application with each of its localisers"""
-    return METHODS.get(app, ((app, {}),))
+def replay(binaries, topology, localiser, evidence):
+    """[(t, report)]: what a watch with another localiser would have said, at the times of the
+    evidence"""
+    command = [os.path.join(binaries, "pathdump"), "localise", "--topology", topology, "--evidence",
+               evidence, "--localiser", localiser, "--each-period", "--json"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          timeout=MOST_S)
+    if done.returncode:
+        raise RuntimeError(f"localise: exit {done.returncode}: {done.stderr.strip()}")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    return [(line["t_s"], {"switches": [], **line}) for line in lines]
 
 
-def simulate(binaries, scenario, seed, app, arguments, folder):
-    """[(t, report)] of each run of the application, and its last line"""
-    file = os.path.join(folder, f"scenario{os.getpid()}.json")
+def simulate(binaries, scenario, seed, app, folder):
+    """{name of a method: [(t, report)]} of each run of the application, and the last line"""
+    file, evidence = (os.path.join(folder, f"{name}{os.getpid()}") for name in ("scenario",
+                                                                               "evidence"))
     with open(file, "w", encoding="utf-8") as out:
         json.dump(scenario, out)
-    words = [word for name, value in arguments.items() for word in (f"--{name}", value)]
+    beside = BESIDE.get(app, ())
     command = [os.path.join(binaries, "pathdump"), "simulate", file, "--seed", str(seed), "--app",
-               app, "--every-run", "--json", *words]
+               app, "--every-run", "--json", *(["--evidence", evidence] if beside else [])]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           timeout=MOST_S)
     if done.returncode:
         raise RuntimeError(f"simulate: exit {done.returncode}: {done.stderr.strip()}")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    return [(line["t_s"], line) for line in lines if line["event"] == "verdict"], lines[-1]
+    found = {app: [(line["t_s"], line) for line in lines if line["event"] == "verdict"]}
+    for localiser in beside:
+        found[localiser] = replay(binaries, scenario["topology"], localiser, evidence)
+    return found, lines[-1]
 
 
-def on_bed(binaries, fabric, scenario, app, mbit=None):
+def watch(controller, scenario, app, evidence):
+    """[(t, report)] of the application, asked each EVERY_S; what it judged goes to a file"""
+    begun, polls, arguments = time.monotonic(), [], {}
+    if app == "silent-drops":
+        arguments = {"link_mbps": BED_LINK_MBPS}
+    with open(evidence, "w", encoding="utf-8") as out:
+        while time.monotonic() - begun < scenario["duration_s"]:
+            asked = time.monotonic()
+            report = controller.app(app, evidence=app in BESIDE, **arguments)
+            out.write(report.pop("evidence_rows", ""))
+            polls.append((asked - begun, report))
+            time.sleep(max(0, asked + EVERY_S - time.monotonic()))
+    return polls
+
+
+def on_bed(binaries, fabric, scenario, app, folder, mbit=None):
     """{name of a method: [(t, report)]} and the Mb/s that were carried; t as in the scenario"""
-    found = {name: [] for name, _ in methods(app)}
+    evidence = os.path.join(folder, f"evidence{os.getpid()}")
     with open(scenario["topology"], encoding="utf-8") as file:
         hosts = sum(node["role"] == "host" for node in json.load(file)["nodes"])
     mbit = mbit or (OVS_MBIT if fabric == "ovs"
@@ -55,15 +83,13 @@ def on_bed(binaries, fabric, scenario, app, mbit=None):
             bed.faults.add("spray", "all")
         with Background(bed.hosts.values(), mbit / hosts, scenario["flow_sizes"]):
             time.sleep(WARM_S)
-            since = time.monotonic()
+            since_s, before = time.time(), carried(bed)
             for fault in scenario["faults"]:
                 bed.faults.add(fault)
-            while time.monotonic() - since < scenario["duration_s"]:
-                begun = time.monotonic()
-                for name, arguments in methods(app):
-                    t = time.monotonic() - since
-                    link_mbps = {"link_mbps": BED_LINK_MBPS} if app == "silent-drops" else {}
-                    found[name].append((t, bed.controller.app(app, **arguments, **link_mbps)))
-                time.sleep(max(0, begun + EVERY_S - time.monotonic()))
+            found = {app: watch(bed.controller, scenario, app, evidence)}
             totals = carried(bed)
-    return found, round(totals["mbit_s"], 1)
+    for localiser in BESIDE.get(app, ()):
+        polls = replay(binaries, scenario["topology"], localiser, evidence)
+        found[localiser] = [(t - since_s, report) for t, report in polls if t >= since_s]
+    seconds = totals["seconds"] - before["seconds"]
+    return found, round((totals["received_bytes"] - before["received_bytes"]) * 8e-6 / seconds, 1)

@@ -69,6 +69,39 @@ class Evidence(unittest.TestCase):
             err.seek(0)
             return child.returncode, out.read(), err.read(), usage.ru_maxrss
 
+    def replay(self, lines):
+        """(exit code, lines of stdout, stderr) of a replay period by period"""
+        done = subprocess.run([PROGRAM, "localise", "--topology", self.topology, "--evidence", "-",
+                               "--each-period", "--json"], input="".join(lines),
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return done.returncode, [json.loads(text) for text in done.stdout.splitlines()], done.stderr
+
+    def test_each_period(self):
+        """a verdict for each time of the file; what has not come yet is not in it"""
+        rng, lines = random.Random(2), []
+        for period in range(1, 31):
+            for i in range(200):
+                lost = FAULTY if period > 10 else (0, 0)
+                row = json.loads(line(rng, i))
+                if lost != FAULTY:
+                    row.update({name: 0 for name in ("lost", "retransmissions") if name in row})
+                lines.append(json.dumps(dict(row, t_s=period / 5)) + "\n")
+        code, verdicts, err = self.replay(lines)
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual([round(v["t_s"] * 5) for v in verdicts], list(range(1, 31)))
+        self.assertFalse(any(v["links"] for v in verdicts[:10]))
+        self.assertEqual(verdicts[-1]["links"], ["9-17"])
+
+    def test_each_period_wants_rising_times(self):
+        rng = random.Random(3)
+        rows = [json.loads(line(rng, i)) for i in range(2)]
+        for times in ((2, 1), (None, None)):
+            lines = [json.dumps(dict(row, t_s=t) if t else row) + "\n"
+                     for row, t in zip(rows, times)]
+            code, _, err = self.replay(lines)
+            self.assertNotEqual(code, 0)
+            self.assertIn("rising times", err)
+
     def test_many_lines(self):
         for localiser in LOCALISERS[:1] if LINES > 1_000_000 else LOCALISERS:
             with self.subTest(localiser):

@@ -28,10 +28,11 @@ def read_pcap(name):
 
 
 class Network:
-    """`topology` is a file; the tables of all its switches are made once"""
+    """`topology` is a file; the tables of a switch are made when it gets the first frame"""
 
     def __init__(self, topology, set_name, folder, *options):
         self.set_name, self.folder, self.runs = set_name, folder, 0
+        self.topology, self.options = topology, options
         with open(topology, encoding="utf-8") as file:
             text = json.load(file)
         role = {node["id"]: node["role"] for node in text["nodes"]}
@@ -42,8 +43,14 @@ class Network:
         self.switches = [node for node in self.neighbours if role[node] != "host"]
         for switch in self.switches:
             self.neighbours[switch].sort(key=lambda node: (role[node] == "host", node))
-            pathdump("p4", "tables", "--topology", topology, "--switch", switch, "--program",
-                     set_name, "--format", "swx", "--out", f"{folder}/{switch}", *options)
+
+    def tables(self, switch):
+        """the folder of its tables"""
+        at = f"{self.folder}/{switch}"
+        if not os.path.exists(at):
+            pathdump("p4", "tables", "--topology", self.topology, "--switch", switch, "--program",
+                     self.set_name, "--format", "swx", "--out", at, *self.options)
+        return at
 
     def port(self, switch, neighbour):
         return self.neighbours[switch].index(neighbour) + 1
@@ -60,7 +67,7 @@ class Network:
                 ports[str(port)] = {"pcap": [name, f"{at}/{switch}-{port}.out.pcap"]}
             switches.append({"id": switch, "program": self.set_name,
                              "punts": f"{at}/{switch}.punts",
-                             "tables": f"{self.folder}/{switch}", "ports": ports})
+                             "tables": self.tables(switch), "ports": ports})
         return {"switches": switches}
 
     def send(self, frames):

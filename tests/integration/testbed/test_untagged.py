@@ -43,6 +43,8 @@ class Untagged(unittest.TestCase):
 
     def ask(self, name, since=None, **more):
         arguments = {**ASKED[name], **more}
+        if name == "blackhole" and since:
+            arguments["seconds"] = time.time() - since
         if name == "drop-causes":
             arguments["from"] = f"{since or time.time() - LOOK_S:.3f}"
         return self.bed.controller.app(name, **arguments)
@@ -123,16 +125,25 @@ class Untagged(unittest.TestCase):
         self.assertTrue(any(len(flow["path"]) > 1 for flow in report["flows"]), report)
 
     def test_5_a_blackhole(self):
-        """no path is known where nothing arrives and nothing is tagged: its ends are among what is
-        suspected, and nothing is certain"""
+        """traces end at the switch before it: what is suspected are its links onwards and, unless
+        the next switches are known to answer, what is behind them; nothing is certain"""
         time.sleep(LOOK_S)
-        ends = {int(end) for end in LINK.split("-")}
+        near, far = (int(end) for end in LINK.split("-"))
+        network = self.bed.network
+        onwards = {peer for peer in network.switch_peers(near) if peer > near}
+        behind = {peer for switch in onwards for peer in network.switch_peers(switch)}
+        behind -= {node.id for node in network.switches if node.pod == network.nodes[near].pod}
         with Background(self.bed.hosts.values(), rate_mbit=1):
-            self.bed.faults.add("blackhole", *LINK.split("-"))
-            report = self.wait_report("blackhole", lambda r: ends <= set(r["switches"]))
-        self.assertEqual((report["links"], report["certain"]), ([], False), report)
-        self.assertLess(report["confidence"], .5)
-        self.assertTrue(any("is not known" in what for what in report["lacks"]), report)
+            begun = time.time()
+            self.bed.faults.add("blackhole", near, far)
+            report = self.wait_report("blackhole", lambda r: {near, far} <= set(
+                r["switches"]) <= {near} | onwards | behind, since=begun)
+        self.assertIn("traces of their flows end", report["verdict"])
+        self.assertFalse(report["certain"], report)
+        self.assertLessEqual(report["confidence"], .5)
+        ended = [what for what in report["evidence"]
+                 if f"answered by switch {near}, and by none behind" in what]
+        self.assertTrue(ended, report)
 
 
 if __name__ == "__main__":

@@ -381,6 +381,131 @@ static void a_flow_on_one_path_leaves_candidates(void **state)
     json_decref(report);
 }
 
+/* ---- networks that tag nothing: where traces end ---- */
+
+#define TRACE(port, path, reached, time)                                                           \
+    "{\"flow_id\":{\"src_ip\":\"10.1.1.2\",\"dst_ip\":\"10.2.1.2\",\"src_port\":" port             \
+    ",\"dst_port\":80,\"protocol\":6},\"dip\":\"10.2.1.2\",\"path\":" path ",\"reached\":" reached \
+    ",\"consistent\":true,\"time_us\":" time                                                       \
+    ",\"epoch_us\":0,\"retransmissions\":3,\"host\":21,\"hops\":[]}"
+#define EARLY "1600000000000000" /* long before the fault */
+#define NOW   "1700000000000000"
+
+/* Flows from rack 1 to rack 3 that do not get through, with these traces. */
+static json_t *stuck_with(struct fake_world *world, unsigned flows, const char *traces)
+{
+    char text[4096];
+
+    world->topology->codecs_len = 0;
+    for (unsigned port = 1; port <= flows; port++) {
+        struct pd_flow_id flow = fake_world_record(world, "10.1.1.2", (uint16_t)port, "10.2.1.2",
+                                                   80, to_rack_3[0], 9 * S, 9 * S, 1, 1)
+                                     ->flow;
+        world->records_len = 0; /* only its ID was wanted: nothing arrived */
+        fake_world_alarm(world, 21, "POOR_PERF", &flow);
+    }
+    snprintf(text, sizeof text, "{\"traces\":[%s],\"complete\":true}", traces);
+    fake_world_canned(world, "getTraces", text);
+    return fake_world_run(world, "blackhole", NULL);
+}
+
+/* 17 and 18 answer others, so that only the steps to them can be what swallows. */
+static void a_trace_that_ends_leaves_the_links_behind_it(void **state)
+{
+    static const char traces[] = TRACE("1", "[1,9]", "false", NOW) "," TRACE(
+        "2", "[1,9]", "false", NOW) "," TRACE("3", "[1,9,17,11,3]", "true", EARLY) "," //
+        TRACE("4", "[1,9,18,11,3]", "true", EARLY);
+    json_t *report = stuck_with(*state, 2, traces);
+
+    assert_int_equal(len_of(report, "switches"), 3);
+    assert_true(has_switch(report, 9) && has_switch(report, 17) && has_switch(report, 18));
+    assert_int_equal(len_of(report, "links"), 0);
+    assert_false(report_certain(report));
+    assert_float_equal(confidence(report), 1. / 3, 1e-9);
+    assert_true(report_has(report, "evidence", "answered by switch 9, and by none behind"));
+    assert_non_null(strstr(report_verdict(report), "traces of their flows end"));
+    json_decref(report);
+}
+
+/* Neither 17 nor 18 ever answered: one may be silent, and the fault behind it. */
+static void behind_a_silent_router_all_is_suspected(void **state)
+{
+    json_t *report = stuck_with(*state, 1, TRACE("1", "[1,9,0,0]", "false", NOW));
+
+    assert_true(has_switch(report, 9) && has_switch(report, 17) && has_switch(report, 18) &&
+                has_switch(report, 11));
+    assert_false(has_switch(report, 10) || has_switch(report, 1));
+    assert_false(report_certain(report));
+    json_decref(report);
+}
+
+/* Of the second only its last switch did not answer: that may have been lost on the way back, by
+ * the link behind which the first one's trace ends. */
+static void one_answer_may_be_lost_on_the_way_back(void **state)
+{
+    struct fake_world *world = *state;
+    struct pd_flow_id back =
+        fake_world_record(world, "10.2.1.2", 9, "10.1.1.2", 80, "3,11,17,9,1", 9 * S, 9 * S, 1, 1)
+            ->flow;
+    static const char traces[] =
+        TRACE("1", "[1,9]", "false", NOW) "," TRACE("3", "[1,9,17,11,3]", "true", EARLY) "," TRACE(
+            "4", "[1,9,18,11,3]", "true",
+            EARLY) "," //
+                   "{\"flow_id\":{\"src_ip\":\"10.2.1.2\",\"dst_ip\":\"10.1.1.2\",\"src_port\":9,"
+                   "\"dst_port\":80,\"protocol\":6},\"path\":[3,12,20,10],\"reached\":false,\"time_"
+                   "us\":" NOW ",\"retransmissions\":3,\"host\":25}";
+
+    fake_world_alarm(world, 25, "POOR_PERF", &back);
+    json_t *report = stuck_with(world, 1, traces);
+    assert_int_equal(len_of(report, "switches"), 3);
+    assert_true(has_switch(report, 9) && has_switch(report, 17) && has_switch(report, 18));
+    assert_int_equal(json_array_size(report_rows(report, "suspects")), 2);
+    json_decref(report);
+}
+
+/* One flow was traced before: its way and the end of the other's have one link in common. */
+static void a_way_and_an_end_name_the_link(void **state)
+{
+    static const char traces[] = TRACE("1", "[1,9]", "false", NOW) "," TRACE(
+        "2", "[1,9,17,11,3]", "true", EARLY) "," TRACE("3", "[1,9,18,11,3]", "true", EARLY);
+    json_t *report = stuck_with(*state, 2, traces);
+
+    assert_int_equal(len_of(report, "links"), 1);
+    assert_string_equal(json_string_value(json_array_get(json_object_get(report, "links"), 0)),
+                        "9-17");
+    assert_false(report_certain(report)); /* a host's word, and routes may have changed since */
+    json_decref(report);
+}
+
+/* Its probes get through, so that no link on its way swallows all. */
+static void probes_that_get_through_suspect_nothing(void **state)
+{
+    json_t *report = stuck_with(*state, 1, TRACE("1", "[1,9,17,11,3]", "true", NOW));
+
+    assert_int_equal(len_of(report, "switches"), 0);
+    assert_true(report_has(report, "evidence", "or on the way back"));
+    json_decref(report);
+}
+
+/* A way that no path between its racks begins with, and nothing that answered. */
+static void traces_that_do_not_fit_are_left_out(void **state)
+{
+    static const char *const traces[] = {TRACE("1", "[1,10,20,13]", "false", NOW),
+                                         TRACE("1", "[0,0]", "false", NOW),
+                                         TRACE("1", "[99]", "false", NOW)};
+
+    for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
+        struct fake_world *world = fake_world_new(4);
+        json_t *report = stuck_with(world, 1, traces[i]);
+        assert_true(report_has(report, "lacks", "path of"));
+        assert_true(has_switch(report, 9) && has_switch(report, 10));
+        assert_false(report_certain(report));
+        json_decref(report);
+        fake_world_free(world);
+    }
+    (void)state;
+}
+
 static void what_did_not_answer_is_said(void **state)
 {
     struct fake_world *world = *state;
@@ -445,6 +570,12 @@ int main(void)
         TEST(a_sender_may_say_anything),
         TEST(a_path_that_went_silent_is_missing),
         TEST(a_flow_on_one_path_leaves_candidates),
+        TEST(a_trace_that_ends_leaves_the_links_behind_it),
+        TEST(behind_a_silent_router_all_is_suspected),
+        TEST(one_answer_may_be_lost_on_the_way_back),
+        TEST(a_way_and_an_end_name_the_link),
+        TEST(probes_that_get_through_suspect_nothing),
+        TEST(traces_that_do_not_fit_are_left_out),
         TEST(what_did_not_answer_is_said),
         TEST(hostile_input_is_survived),
     };

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "fleet/fanout.h"
+#include "fleet/collect.h"
 #include "http/server.h"
 
 #define PEERS      40
@@ -157,6 +157,56 @@ static void everyone_answers(void **state)
     ask(NULL, 0, NULL, 0);
 }
 
+/* Of those that ended with something to take away: the sum of their lengths, and how many. */
+struct sum {
+    size_t bytes, ends, failed;
+};
+
+static void add_up(void *context, size_t i, const struct pd_collected *peer)
+{
+    struct sum *sum = context;
+    (void)i;
+    sum->ends++;
+    sum->failed += peer->error.code != 0;
+    sum->bytes += peer->error.code ? 0 : peer->len;
+}
+
+static void answers_are_collected(void **state)
+{
+    const struct pd_fanout_request request = {.route = "/v1/query",
+                                              .type = "text/plain",
+                                              .accept = "text/plain",
+                                              .deadline_ns = pd_clock_monotonic_ns() + PD_NS_PER_S,
+                                              .max_bytes = MAX_BYTES,
+                                              .at_once = 2};
+    struct pd_collected peers[] = {{.url = url(), .body = "one"},
+                                   {.url = url(), .body = "refuse"},
+                                   {.url = "http://127.0.0.1:1", .body = "nobody"},
+                                   {.url = url(), .body = "huge"},
+                                   {.url = url(), .body = "three"}};
+    const size_t len = sizeof peers / sizeof *peers;
+    struct sum sum = {0};
+    (void)state;
+    assert_int_equal(pd_fleet_collect(fanout, &request, peers, len, NULL, NULL), 0);
+    assert_int_equal(peers[0].len, strlen("<one>"));
+    assert_memory_equal(peers[0].answer, "<one>", peers[0].len);
+    assert_memory_equal(peers[4].answer, "<three>", peers[4].len);
+    assert_int_equal(peers[0].error.code | peers[4].error.code, 0);
+    assert_int_equal(peers[1].error.code, -PD_E_NOT_FOUND);
+    assert_int_equal(peers[2].error.code, -PD_E_UNREACHABLE);
+    assert_int_equal(peers[3].error.code, -PD_E_TOO_LARGE);
+    assert_true(peers[3].len <= MAX_BYTES);
+    pd_fleet_collected_done(peers, len);
+    assert_int_equal(pd_fleet_collect(fanout, &request, peers, len, add_up, &sum), 0);
+    assert_int_equal(sum.ends, len);
+    assert_int_equal(sum.failed, 3);
+    assert_int_equal(sum.bytes, strlen("<one><three>"));
+    for (size_t i = 0; i < len; i++) {
+        assert_null(peers[i].answer);
+    }
+    assert_int_equal(pd_fleet_collect(fanout, &request, NULL, 0, add_up, &sum), 0);
+}
+
 /* Accepts once, says half of an answer, and goes. */
 static void *be_rude(void *context)
 {
@@ -293,9 +343,8 @@ static void other_methods(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everyone_answers),
-        cmocka_unit_test(each_failure_is_its_own),
-        cmocka_unit_test(late_ones_are_heard),
+        cmocka_unit_test(everyone_answers),        cmocka_unit_test(answers_are_collected),
+        cmocka_unit_test(each_failure_is_its_own), cmocka_unit_test(late_ones_are_heard),
         cmocka_unit_test(other_methods),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

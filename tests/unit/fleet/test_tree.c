@@ -83,7 +83,7 @@ static void each_mistake_by_its_place(void **state)
         {"[{\"id\":1,\"url\":\"http://a/../b?c\"}]", -PD_E_VALUE, "children[0].url: "},
         {"[{\"id\":1,\"url\":\"http://a\",\"children\":{}}]", -PD_E_VALUE,
          "children[0].children: expects a list"},
-        {"[{\"id\":1,\"url\":\"http://a\",\"more\":1}]", -PD_E_UNKNOWN_KEY, "children[0]: "},
+        {"[{\"id\":1,\"url\":\"http://a\",\"more\":1}]", -PD_E_UNKNOWN_KEY, "children[0].more: "},
         {"[{\"id\":1,\"url\":\"http://a\",\"children\":[{\"id\":2,\"url\":\"http://"
          "b\"},{\"id\":true}]}]",
          -PD_E_VALUE, "children[0].children[1].id: "},

@@ -75,6 +75,34 @@ static void test_reals(void **state)
     assert_true(number == 7);
 }
 
+static void test_lists(void **state)
+{
+    json_t *lists = json_loads("{\"three\":[1,2,9],\"odd\":[1,\"2\"],\"none\":[]}", 0, NULL);
+    const struct pd_json_cursor some = {.object = lists, .err = -PD_E_SYNTAX, .error = &error};
+    uint64_t values[3] = {7, 7, 7};
+    const json_t *list = NULL;
+    size_t len = 5;
+    (void)state;
+    assert_int_equal(pd_json_list_or(&some, "missing", 1, 2, &list), 0);
+    assert_null(list);
+    assert_refused(pd_json_list(&some, "missing", 1, 2, &list),
+                   "missing: expects a list of 1 to 2 members");
+    assert_refused(pd_json_list_or(&some, "none", 1, 2, &list),
+                   "none: expects a list of 1 to 2 members");
+    assert_int_equal(pd_json_list(&some, "three", 1, 2, &list), -PD_E_SYNTAX);
+    assert_int_equal(pd_json_list(&some, "three", 3, 3, &list), 0);
+    assert_int_equal(json_array_size(list), 3);
+    assert_refused(pd_json_numbers(&some, "odd", 0, 3, 9, values, &len),
+                   "odd[1]: expects a number from 0 to 9");
+    assert_refused(pd_json_numbers(&some, "three", 0, 3, 8, values, &len),
+                   "three[2]: expects a number from 0 to 8");
+    assert_int_equal(values[0] + len, 12);
+    assert_int_equal(pd_json_numbers(&some, "three", 0, 3, 9, values, &len), 0);
+    assert_int_equal(len, 3);
+    assert_int_equal(values[2], 9);
+    json_decref(lists);
+}
+
 static void test_words(void **state)
 {
     static const char *const colours[] = {"green", "blue", "red"};
@@ -159,6 +187,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_numbers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reals, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lists, setup, teardown),
         cmocka_unit_test_setup_teardown(test_words, setup, teardown),
         cmocka_unit_test_setup_teardown(test_places, setup, teardown),
         cmocka_unit_test_setup_teardown(test_flow, setup, teardown),

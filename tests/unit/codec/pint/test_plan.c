@@ -62,10 +62,10 @@ static const struct {
     {"{\"version\":1,\"seed\":4294967296}", "p.json: seed: expects"},
     {"{\"version\":1,\"seed\":1,\"carrier\":\"dscp\",\"bits\":7}", "p.json: bits: expects a "
                                                                    "number from 1 to 6"},
-    {HEAD "]}", "p.json: queries: wrong, expected a list of 1 to 16 queries"},
+    {HEAD "]}", "p.json: queries: expects a list of 1 to 16 members"},
     {HEAD "7]}", "p.json: queries[0]: expects an object"},
     {HEAD PATH "," PATH ALL, "p.json: queries[1].name: another query has it, too"},
-    {HEAD PATH SETS(""), "p.json: sets: wrong"},
+    {HEAD PATH SETS(""), "p.json: sets: expects a list"},
     {HEAD PATH SETS("{\"weight\":65537,\"queries\":[]}"), "p.json: sets[0].weight: expects"},
     {HEAD PATH SETS("{\"weight\":1,\"queries\":[\"pth\"]}"),
      "p.json: sets[0].queries: [0]: no query has this name"},
@@ -83,13 +83,13 @@ static const struct {
      "p.json: queries[0].values: [1]: less than the one before"},
     {HEAD "{\"name\":\"l\",\"aggregation\":\"dynamic\",\"value\":\"queue-bytes\",\"bits\":1,"
           "\"values\":[4,5],\"bounds\":[0]}]}",
-     "p.json: queries[0].bounds: wrong, expected a list of 2 to 2 integers"},
+     "p.json: queries[0].bounds: expects a list of 2 to 2 members"},
     {HEAD "{\"name\":\"p\",\"aggregation\":\"static\",\"value\":\"ingress-port\",\"bits\":8,"
           "\"tau\":0,\"xor\":[1]}]}",
      "p.json: queries[0].coding: hash is for switch-id, expected fragment"},
     {HEAD "{\"name\":\"p\",\"aggregation\":\"static\",\"value\":\"switch-id\",\"bits\":8,"
           "\"tau\":0,\"xor\":[]}]}",
-     "p.json: queries[0].xor: wrong"},
+     "p.json: queries[0].xor: expects a list"},
     {HEAD "{\"name\":\"\",\"aggregation\":\"loop\"}]}", "p.json: queries[0].name: wrong"},
     {HEAD "{\"name\":\"x\",\"aggregation\":\"lop\"}]}",
      "p.json: queries[0].aggregation: expects \"static\", \"dynamic\", \"packet\" or \"loop\""},
