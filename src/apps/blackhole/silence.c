@@ -68,7 +68,8 @@ static double probability(const struct bh_causes *causes, struct named named, bo
 /* ---- certain ---- */
 
 /* What it is without what each of those says who send flows that are stuck: the least. */
-static int least_without(struct bh_silence *silence, struct named named, double *ret_least)
+static int least_without(struct bh_silence *silence, struct named named, bool whole,
+                         double *ret_least)
 {
     int err = 0;
 
@@ -85,7 +86,7 @@ static int least_without(struct bh_silence *silence, struct named named, double 
         }
         err = pd_blackhole_silence_weigh(silence, silence->stuck[i].src_host, &causes);
         *ret_least =
-            err || ++words > WORDS_MAX ? 0 : fmin(*ret_least, probability(&causes, named, true));
+            err || ++words > WORDS_MAX ? 0 : fmin(*ret_least, probability(&causes, named, whole));
         pd_blackhole_causes_done(&causes);
     }
     return err;
@@ -233,20 +234,22 @@ static int tell(struct bh_silence *silence, const struct bh_causes *causes,
 {
     struct named named = name_of(cause);
     double all = probability(causes, named, false), whole = probability(causes, named, true);
+    /* Where something still comes over the link, all that names it counts. */
+    bool some = whole < SURE && all >= SURE;
     double least = 0;
     int err = 0;
 
-    if (whole >= SURE) {
-        err = silence->least < 0 ? least_without(silence, named, &silence->least) : 0;
+    if (all >= SURE) {
+        err = silence->least < 0 ? least_without(silence, named, !some, &silence->least) : 0;
         least = silence->least;
     }
 
     point_at(silence, cause, true, report);
     show(silence, causes, cause, report);
     say_named(silence, cause, report);
-    report->certain = !err && whole >= SURE && least >= SURE;
-    report->confidence = report->certain ? whole : fmin(all, SOME_MOST);
-    if (whole >= SURE && !report->certain && !err) {
+    report->certain = !err && all >= SURE && least >= SURE;
+    report->confidence = report->certain ? all : fmin(all, SOME_MOST);
+    if (all >= SURE && !report->certain && !err) {
         pd_app_report_lacks(report, "that flows are stuck is the word of too few hosts");
     }
     pd_app_report_member(report, "kind", json_string(kind_text(cause->kind)));

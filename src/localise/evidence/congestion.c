@@ -21,9 +21,10 @@
 enum { PARTS = 3, PERIODS_MIN = 3 };
 #define PART 0.25 /* of the rate above: a quarter, a sixteenth, a 64th */
 /* Beforehand, that a link which seems faulty is congested: a fifth of what may be wrong with what
- * is certain. More, and nothing were certain before load has told; less, and losses of the first
- * second of an incast were taken for a fault. */
-#define BEFOREHAND (PD_EVIDENCE_MISSES / 5)
+ * is certain, and half of it for the link of a host, where incasts end. More, and nothing were
+ * certain before load has told; less, and the first seconds of an incast were taken for a fault. */
+#define BEFOREHAND      (PD_EVIDENCE_MISSES / 5)
+#define BEFOREHAND_HOST (PD_EVIDENCE_MISSES / 2)
 
 int pd_evidence_loads_init(struct pd_evidence_loads *loads, uint32_t links_len)
 {
@@ -210,7 +211,8 @@ static double weigh(const struct pd_evidence_search *s, uint32_t link)
             part *= PART;
         }
     }
-    return log(BEFOREHAND) + (tried ? log(sum / (double)tried) : 0);
+    double before = s->model->network->ends[link].is_access ? BEFOREHAND_HOST : BEFOREHAND;
+    return log(before) + (tried ? log(sum / (double)tried) : 0);
 }
 
 void pd_evidence_name_congestion(struct pd_evidence_search *s)

@@ -54,18 +54,15 @@ def simulate(binaries, scenario, seed, app, folder):
     return found, lines[-1]
 
 
-def watch(controller, scenario, app, evidence):
-    """[(t, report)] of the application, asked each EVERY_S; what it judged goes to a file"""
+def watch(controller, scenario, app):
+    """[(t, report)] of the application, asked each EVERY_S"""
     begun, polls, arguments = time.monotonic(), [], {}
     if app == "silent-drops":
         arguments = {"link_mbps": BED_LINK_MBPS}
-    with open(evidence, "w", encoding="utf-8") as out:
-        while time.monotonic() - begun < scenario["duration_s"]:
-            asked = time.monotonic()
-            report = controller.app(app, evidence=app in BESIDE, **arguments)
-            out.write(report.pop("evidence_rows", ""))
-            polls.append((asked - begun, report))
-            time.sleep(max(0, asked + EVERY_S - time.monotonic()))
+    while time.monotonic() - begun < scenario["duration_s"]:
+        asked = time.monotonic()
+        polls.append((asked - begun, controller.app(app, **arguments)))
+        time.sleep(max(0, asked + EVERY_S - time.monotonic()))
     return polls
 
 
@@ -86,8 +83,11 @@ def on_bed(binaries, fabric, scenario, app, folder, mbit=None):
             since_s, before = time.time(), carried(bed)
             for fault in scenario["faults"]:
                 bed.faults.add(fault)
-            found = {app: watch(bed.controller, scenario, app, evidence)}
+            found = {app: watch(bed.controller, scenario, app)}
             totals = carried(bed)
+            # once, at the end: with evidence an application asks for all of it again
+            if BESIDE.get(app):
+                bed.controller.evidence(evidence, app, time.time() - since_s)
     for localiser in BESIDE.get(app, ()):
         polls = replay(binaries, scenario["topology"], localiser, evidence)
         found[localiser] = [(t - since_s, report) for t, report in polls if t >= since_s]
