@@ -8,10 +8,11 @@
 #include "agent/meters/driver.h"
 #include "base/grow.h"
 
-extern const struct pd_agent_meter_driver_ops pd_agent_meters_tc;
+extern const struct pd_agent_meter_driver_ops pd_agent_meters_tc, pd_agent_meters_swx;
 
 const struct pd_agent_meter_driver_ops *const pd_agent_meter_drivers[] = {
     &pd_agent_meters_tc,
+    &pd_agent_meters_swx,
     NULL,
 };
 

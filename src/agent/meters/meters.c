@@ -343,7 +343,8 @@ static const struct pd_option rows[] = {
      .type = PD_OPTION_STRING,
      .offset = offsetof(struct options, meters),
      .value = "KIND:WHERE",
-     .help = "where these meters are: tc:FOLDER, maps of a BPF program that are pinned there"},
+     .help = "where these meters are: tc:FOLDER, maps of a BPF program that are pinned there; "
+             "swx:unix:/PATH:SWITCH, control of pathdump-switch"},
     {0},
 };
 
