@@ -4,22 +4,28 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "probe/plan/parts.h"
 
 /* A path that is too long is followed as far as it can be for the way to the nearest host to fit
  * behind it. The rest begins with the way from the host nearest to where it goes on. A direction
  * that is too far from every host for any path is not covered, and listed. */
 
-int pd_plan_list(struct pd_plan_cable **list, uint32_t *len, uint32_t a, uint32_t b)
+int pd_plan_add_repeated(struct pd_plan *plan, uint32_t a, uint32_t b)
 {
-    if (!(*len & (*len - 1))) {
-        struct pd_plan_cable *more = realloc(*list, (*len ? *len * 2 : 1) * sizeof *more);
-        if (!more) {
-            return -ENOMEM;
-        }
-        *list = more;
+    if (PD_GROW(plan->repeated, plan->repeated_room, (size_t)plan->repeated_len + 1)) {
+        return -ENOMEM;
     }
-    (*list)[(*len)++] = (struct pd_plan_cable){.a = a, .b = b};
+    plan->repeated[plan->repeated_len++] = (struct pd_plan_cable){.a = a, .b = b};
+    return 0;
+}
+
+int pd_plan_add_uncovered(struct pd_plan *plan, uint32_t a, uint32_t b)
+{
+    if (PD_GROW(plan->uncovered, plan->uncovered_room, (size_t)plan->uncovered_len + 1)) {
+        return -ENOMEM;
+    }
+    plan->uncovered[plan->uncovered_len++] = (struct pd_plan_cable){.a = a, .b = b};
     return 0;
 }
 
@@ -81,7 +87,7 @@ static int go_home(struct detour *d)
     uint32_t at = d->made[d->made_len - 1];
     while (!err && !d->graph->hosts[at]) {
         uint32_t to = d->next[at];
-        err = pd_plan_list(&d->plan->repeated, &d->plan->repeated_len, at, to);
+        err = pd_plan_add_repeated(d->plan, at, to);
         d->made[d->made_len++] = at = to;
     }
     return err;
@@ -96,7 +102,7 @@ static int come_from_home(struct detour *d, uint32_t node)
     d->made[hops] = node;
     while (!err && hops) {
         uint32_t from = d->next[at];
-        err = pd_plan_list(&d->plan->repeated, &d->plan->repeated_len, from, at);
+        err = pd_plan_add_repeated(d->plan, from, at);
         d->made[--hops] = at = from;
     }
     return err;
@@ -121,7 +127,7 @@ static int take_apart(struct detour *d, struct pd_plan_path path)
                  to = d->plan->paths.nodes[path.first + i + 1];
         if (!is_reachable(d, from, to)) {
             err = broken ? 0 : end_path(d);
-            err = err ? err : pd_plan_list(&d->plan->uncovered, &d->plan->uncovered_len, from, to);
+            err = err ? err : pd_plan_add_uncovered(d->plan, from, to);
             broken = true;
             continue;
         }

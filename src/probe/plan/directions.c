@@ -141,7 +141,7 @@ static int list_uncovered(const struct pd_plan_graph *g, const uint32_t *starts,
     for (uint32_t s = 0; !err && s < g->nodes_len; s++) {
         for (uint32_t a = g->first[s];
              !err && starts[g->parts[s]] == PD_NONE && a < g->first[s + 1]; a++) {
-            err = pd_plan_list(&plan->uncovered, &plan->uncovered_len, s, g->arcs[a].to);
+            err = pd_plan_add_uncovered(plan, s, g->arcs[a].to);
         }
     }
     return err;

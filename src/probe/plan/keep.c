@@ -129,7 +129,7 @@ static int take_piece(struct keep *k, const uint32_t *nodes, uint32_t hops, bool
         return add_piece(k, nodes, hops, open_begin, open_end);
     }
     for (uint32_t i = 0; !err && i < hops; i++) {
-        err = pd_plan_list(&k->plan->uncovered, &k->plan->uncovered_len, nodes[i], nodes[i + 1]);
+        err = pd_plan_add_uncovered(k->plan, nodes[i], nodes[i + 1]);
     }
     return err;
 }

@@ -18,7 +18,9 @@ int pd_plan_dfs(const struct pd_plan_graph *graph, struct pd_plan_paths *paths);
 /* detour.c: cuts each path from number `from` on that is longer than max_hops, over ways to a host
  * and back. Directions crossed again are listed, and those that no path can reach. */
 int pd_plan_detour(const struct pd_plan_graph *graph, struct pd_plan *plan, uint32_t from);
-int pd_plan_list(struct pd_plan_cable **list, uint32_t *len, uint32_t a, uint32_t b);
+/* The lists of both. 0 or -ENOMEM. */
+int pd_plan_add_repeated(struct pd_plan *plan, uint32_t a, uint32_t b);
+int pd_plan_add_uncovered(struct pd_plan *plan, uint32_t a, uint32_t b);
 /* Hops from the nearest host of each node, PD_NONE: none can be reached; the next node on the way
  * there. Either result is the caller's to free, `ret_next` may be NULL. */
 int pd_plan_distances(const struct pd_plan_graph *graph, uint32_t **ret_hops, uint32_t **ret_next);

@@ -44,6 +44,7 @@ struct pd_plan {
     struct pd_plan_paths paths;
     struct pd_plan_cable *repeated, *uncovered; /* directions, a to b */
     uint32_t repeated_len, uncovered_len;
+    uint32_t repeated_room, uncovered_room;
     uint32_t changed; /* paths that `keep` does not have */
     uint64_t plan_ns; /* all of the above took this long */
 };
