@@ -28,6 +28,14 @@ _Static_assert(PD_METER_KERNEL_ROWS == PD_METER_ROWS_MAX &&
                    PD_METER_KERNEL_SLOTS == PD_METER_PIPE_SLOTS,
                "meters are the same in the kernel");
 
+_Static_assert(sizeof(struct pd_meter_kernel_settings) == 24 &&
+                   sizeof(struct pd_meter_kernel_bucket) == 72 &&
+                   offsetof(struct pd_meter_kernel_bucket, flow) == 32 &&
+                   sizeof(struct pd_meter_kernel_slot) == 80 &&
+                   offsetof(struct pd_meter_kernel_slot, flow) == 40 &&
+                   sizeof(struct pd_meter_kernel_stray) == 48 && pd_meter_kernel_counters_len == 9,
+               "layout 1, docs/formats/meters.md");
+
 enum map { SETTINGS, USM, DSM, USM_RULES, DSM_RULES, STRAYS, PIPE, COUNTS, MAPS };
 
 /* What each has to be: a folder of another program, or of another release, is refused. */
