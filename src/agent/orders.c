@@ -25,6 +25,7 @@ struct used {
 struct pd_agent_orders {
     struct pd_credentials *credentials;
     uint32_t host;
+    uint64_t began_ns;    /* monotonic clock */
     pthread_mutex_t lock; /* of what follows */
     struct used *used;
     struct pd_fleet_order_signer signer;
@@ -47,6 +48,7 @@ int pd_agent_orders_new(struct pd_credentials *credentials, uint32_t host,
     }
     orders->credentials = credentials;
     orders->host = host;
+    orders->began_ns = pd_clock_monotonic_ns();
     pthread_mutex_init(&orders->lock, NULL);
     *ret_orders = orders;
     return 0;
@@ -102,6 +104,23 @@ static int remember(struct pd_agent_orders *orders, const struct used *now, stru
     }
     *free_one = *now;
     return 0;
+}
+
+/* What an agent took before it was started anew it does not remember: such orders are over. Its
+ * start is told by the clock of now, which may have been set since. */
+static int check_remembered(const struct pd_agent_orders *orders,
+                            const struct pd_fleet_order_terms *terms, struct pd_error *error)
+{
+    uint64_t up_us = (pd_clock_monotonic_ns() - orders->began_ns) / PD_NS_PER_US;
+    uint64_t began_us = pd_clock_wall_us() - up_us;
+
+    return terms->issued_us >= began_us
+               ? 0
+               : pd_fail(error, -PD_E_FORBIDDEN,
+                         "%s: made %.1f s before this agent began, by its clock: it may have been "
+                         "used; ask again",
+                         PD_FLEET_ORDER_HEADER,
+                         (double)(began_us - terms->issued_us) / PD_US_PER_S);
 }
 
 /* ---- who handed it over ---- */
@@ -164,6 +183,9 @@ static int check(struct pd_agent_orders *orders, const struct pd_http_request *r
     }
     if (!err) {
         err = pd_fleet_order_timely(&order->terms, pd_clock_wall_us(), error);
+    }
+    if (!err) {
+        err = check_remembered(orders, &order->terms, error);
     }
     if (!err) {
         err = check_signed(orders, order, request, error);

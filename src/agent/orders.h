@@ -13,7 +13,8 @@
  * controller's own role: other agents get an answer, and anybody has this host ask others, only
  * with an order (fleet/order.h). It has to be handed over by one of those who stand above this host
  * in it, and each of these may do so once: the parent, and who asks instead of it when it is dead.
- * Nonces are kept until the order is over.
+ * Nonces are kept until the order is over, in memory: orders that were made before this process
+ * began are refused, since it may have used them.
  *
  * Thread safety: any thread; one mutex, held for look-ups alone. */
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../fleet/authority.h"
 #include "agent/orders.h"
@@ -150,11 +151,12 @@ static void in_time(void **state)
 static void of_a_host_that_knows_itself(void **state)
 {
     struct pd_agent_orders *known = orders, *unknown, *other;
-    char *order = make(&below2[0], 5);
+    char *order;
 
     (void)state;
     assert_int_equal(pd_agent_orders_new(agent, 0, &unknown), 0);
     assert_int_equal(pd_agent_orders_new(agent, 4, &other), 0);
+    order = make(&below2[0], 5);
     orders = unknown;
     take(order, PD_ROLE_AGENT, "2", "--host-id");
     orders = other;
@@ -165,12 +167,35 @@ static void of_a_host_that_knows_itself(void **state)
     free(order);
 }
 
+/* An agent that was started anew forgets what it has used. */
+static void made_since_it_began(void **state)
+{
+    struct pd_agent_orders *before = orders, *anew;
+    char *order = make(&below2[0], 5), *unused = make(&below2[0], 5), *later;
+
+    (void)state;
+    take(order, PD_ROLE_AGENT, "2", NULL);
+    usleep(1000);
+    assert_int_equal(pd_agent_orders_new(agent, 3, &anew), 0);
+    orders = anew;
+    take(order, PD_ROLE_AGENT, "2", "before this agent began");
+    take(unused, PD_ROLE_ADMIN, "controller", "before this agent began");
+    later = make(&below2[0], 5);
+    take(later, PD_ROLE_AGENT, "2", NULL);
+    take(later, PD_ROLE_AGENT, "2", "used already");
+    orders = before;
+    pd_agent_orders_free(anew);
+    free(order);
+    free(unused);
+    free(later);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(where_one_is_needed),         cmocka_unit_test(each_once),
         cmocka_unit_test(from_those_above_alone),      cmocka_unit_test(in_time),
-        cmocka_unit_test(of_a_host_that_knows_itself),
+        cmocka_unit_test(of_a_host_that_knows_itself), cmocka_unit_test(made_since_it_began),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
