@@ -78,15 +78,15 @@ enum pd_intake_state { PD_INTAKE_WAITING, PD_INTAKE_RUNNING, PD_INTAKE_FINISHED,
 /* What a kind can do beside giving records. */
 #define PD_INTAKE_FRAMES 1u /* it sees frames: packets can be logged */
 
-#define PD_INTAKE_COUNTERS(X)                                                       \
-    X(frames, "frames read")                                                        \
-    X(frame_bytes, "bytes of these frames on the wire")                             \
-    X(kernel_drops, "frames that the kernel dropped before they were read")         \
-    X(other_direction, "frames not counted: sent by this host (Linux before 4.20)") \
-    X(ring_full, "evictions that waited: the switch's ring was full")               \
-    X(ring_unheard, "new flows not announced: the switch's ring was half full")     \
-    X(probes, "probes for this host: they count for no flow")                       \
-    X(torn_records, "records lost: the switch died while it wrote them")            \
+#define PD_INTAKE_COUNTERS(X)                                                          \
+    X(frames, "frames read")                                                           \
+    X(frame_bytes, "bytes of these frames on the wire")                                \
+    X(kernel_drops, "frames or reports that the kernel dropped before they were read") \
+    X(other_direction, "frames not counted: sent by this host (Linux before 4.20)")    \
+    X(ring_full, "evictions that waited: the switch's ring was full")                  \
+    X(ring_unheard, "new flows not announced: the switch's ring was half full")        \
+    X(probes, "probes for this host: they count for no flow")                          \
+    X(torn_records, "records lost: the switch died while it wrote them")               \
     X(malformed_reports, "reports of switches that are none, or whose lengths lie")
 
 struct pd_intake_status {

@@ -33,6 +33,8 @@ struct report_intake {
     int fd;
     uint64_t now_ns, swept_ns;
     uint64_t malformed; /* datagrams that are no reports, or whose lengths lie */
+    uint64_t dropped;   /* by the kernel, for its buffer was full */
+    uint32_t told;      /* of these, when it last said so: it counts in 32 bits */
     uint8_t datagram[DATAGRAM_BYTES];
 };
 
@@ -45,7 +47,7 @@ static struct report_intake *own(struct pd_intake *intake)
 
 static int open_socket(struct report_intake *own, const char *argument, struct pd_error *error)
 {
-    const int bytes = BUFFER_BYTES;
+    const int bytes = BUFFER_BYTES, on = 1;
     union pd_endpoint address;
 
     if (pd_endpoint_parse(argument, &address) || !pd_endpoint_port(&address)) {
@@ -59,6 +61,7 @@ static int open_socket(struct report_intake *own, const char *argument, struct p
         return pd_fail(error, -errno, "report: %.60s: %s", argument, strerror(errno));
     }
     setsockopt(own->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    setsockopt(own->fd, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof on);
     return 0;
 }
 
@@ -255,13 +258,43 @@ static int report_open(const char *argument, const struct pd_intake_config *conf
     return 0;
 }
 
+/* The kernel says with a datagram how many it had dropped when that one came. */
+static void count_drops(struct report_intake *report, struct msghdr *message)
+{
+    uint32_t dropped;
+
+    for (struct cmsghdr *said = CMSG_FIRSTHDR(message); said; said = CMSG_NXTHDR(message, said)) {
+        if (said->cmsg_level == SOL_SOCKET && said->cmsg_type == SO_RXQ_OVFL) {
+            memcpy(&dropped, CMSG_DATA(said), sizeof dropped);
+            report->dropped += dropped - report->told;
+            report->told = dropped;
+        }
+    }
+}
+
+static ssize_t receive(struct report_intake *report)
+{
+    union {
+        struct cmsghdr aligned;
+        uint8_t bytes[CMSG_SPACE(sizeof(uint32_t))];
+    } said;
+    struct iovec to = {report->datagram, DATAGRAM_BYTES};
+    struct msghdr message = {
+        .msg_iov = &to, .msg_iovlen = 1, .msg_control = &said, .msg_controllen = sizeof said};
+    const ssize_t bytes = recvmsg(report->fd, &message, 0);
+
+    if (bytes >= 0) {
+        count_drops(report, &message);
+    }
+    return bytes;
+}
+
 static void drain(struct report_intake *report)
 {
     const uint64_t until_ns = pd_clock_monotonic_ns() + WORK_NS;
     ssize_t bytes;
 
-    while (pd_clock_monotonic_ns() < until_ns &&
-           (bytes = recv(report->fd, report->datagram, DATAGRAM_BYTES, 0)) >= 0) {
+    while (pd_clock_monotonic_ns() < until_ns && (bytes = receive(report)) >= 0) {
         read_clocks(report);
         take_datagram(report, (size_t)bytes);
     }
@@ -308,6 +341,7 @@ static void report_status(const struct pd_intake *intake, struct pd_intake_statu
 
     pd_intake_frames_status(&report->frames, &status);
     status.malformed_reports = report->malformed;
+    status.kernel_drops = report->dropped;
     *ret_status = status;
 }
 

@@ -3,7 +3,9 @@
 """A daemon that takes reports of switches (Telemetry Report v2.0): stacks of INT-MD and postcards
 become records with their paths, drops and queues alarms; what is malformed is counted."""
 import json
+import os
 import random
+import signal
 import socket
 import struct
 import time
@@ -120,6 +122,28 @@ class Reports(DaemonTest):
         self.wait(lambda: 4000 in self.flows())
         self.assertEqual(self.flows()[4000][1], 1)
         self.assertEqual(self.daemon.get("/v1/status")["intake"]["malformed_reports"], 5)
+
+    def test_floods(self):
+        """what the kernel had no room for is counted: sent is what was read and what was dropped"""
+        good, sent = report(3, packet=packet_of(5000, PATH[::-1])[14:] + bytes(700)), 0
+        os.kill(self.daemon.process.pid, signal.SIGSTOP)
+        try:
+            for sent in range(1, 20001):
+                self.send(good)
+        finally:
+            os.kill(self.daemon.process.pid, signal.SIGCONT)
+
+        def intake():
+            return self.daemon.get("/v1/status")["intake"]
+        self.wait(lambda: intake()["frames"] and self.send(good) is None and
+                  intake()["kernel_drops"])
+        time.sleep(.2)
+        self.send(good)             # with which the kernel says what it dropped
+        time.sleep(.2)
+        found = intake()
+        self.assertGreater(found["kernel_drops"], 0)
+        self.assertGreaterEqual(found["frames"] + found["kernel_drops"], sent)
+        self.assertLess(found["frames"] + found["kernel_drops"], sent + WAIT_S / .05 + 3)
 
 
 if __name__ == "__main__":
