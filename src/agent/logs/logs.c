@@ -140,7 +140,7 @@ static int add(struct pd_packet_logs *logs, struct pd_packet_request *request,
     int at, err;
 
     if (!logs->model) {
-        return pd_fail(error, -PD_E_UNSUPPORTED, "not supported here: there is no topology");
+        return pd_fail(error, -PD_E_CONFLICT, "not supported here: there is no topology");
     }
     if (request->id && find(logs, request->id) >= 0) {
         return pd_fail(error, -PD_E_CONFLICT, "id: there is a log with this one already");

@@ -25,12 +25,12 @@ static int sees_packets(struct pd_agent *agent, struct pd_error *error)
     struct pd_pipeline_status status;
 
     if (!agent->logs) {
-        return pd_fail(error, -PD_E_UNSUPPORTED, "not supported here: this agent logs no packets");
+        return pd_fail(error, -PD_E_CONFLICT, "not supported here: this agent logs no packets");
     }
     pd_agent_pipeline_status(agent->pipeline, &status);
     return status.intake.can & PD_INTAKE_FRAMES
                ? 0
-               : pd_fail(error, -PD_E_UNSUPPORTED,
+               : pd_fail(error, -PD_E_CONFLICT,
                          "not supported here: the switch hands on records, not packets");
 }
 

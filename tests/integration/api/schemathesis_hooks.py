@@ -66,6 +66,16 @@ def fit_query(path, query):
     order_times(query)
 
 
+def fit_children(body):
+    """at every depth; a URL that is no text stays wrong"""
+    children = body.get("children")
+    for child in children if isinstance(children, list) else ():
+        if isinstance(child, dict):
+            if isinstance(child.get("url"), str):
+                child["url"] = "http://127.0.0.1:9"
+            fit_children(child)
+
+
 def fit_question(body):
     """args are those of the query, which its own route has one by one; a program is Lua; hosts are
     those of the inventory; there is time enough"""
@@ -74,10 +84,11 @@ def fit_question(body):
         body["program"] = PROGRAM
     if is_text(query) and isinstance(body.get("args", {}), dict):
         body["args"] = {"distinct": {"of": "sources"}, "conformance": {"max_hops": 5},
-                        "getTelemetry": {"name": "q"}, "flowSizes": {"link": "*-*"}}.get(query, {})
-    for child in body.get("children") if isinstance(body.get("children"), list) else ():
-        if isinstance(child, dict) and is_text(child.get("url")):
-            child["url"] = "http://127.0.0.1:9"
+                        "getTelemetry": {"name": "q"},
+                        "flowSizes": {"link": "*-*", "bin_bytes": 1000}}.get(query, {})
+    fit_children(body)
+    if is_text(body.get("by")) and len(body["by"]) < 64:    # which counts in bytes
+        body["by"] = body["by"].encode(errors="ignore")[:63].decode(errors="ignore") or "x"
     if isinstance(body.get("deadline_ms"), (int, float)) and body["deadline_ms"] >= 1:
         body["deadline_ms"] = max(body["deadline_ms"], 5000)
     if isinstance(body.get("hosts"), (str, list)):
