@@ -200,23 +200,20 @@ static int read_place(const char *where, struct swx_driver *swx, struct pd_error
 static int open_swx(const char *where, uint32_t monitor, struct pd_agent_meter_driver **ret_driver,
                     struct pd_error *error)
 {
-    struct swx_driver *swx = calloc(1, sizeof *swx);
     static const char *const names[] = {"clock"};
+    struct swx_driver *swx = calloc(1, sizeof *swx);
     uint64_t counters[COUNTERS], epoch_ms = 0;
-    int err = swx ? 0 : -ENOMEM;
 
     (void)monitor;
-    if (!err && !(swx->fanout = pd_fleet_fanout_new())) {
-        err = -ENOMEM;
+    if (!swx || !(swx->fanout = pd_fleet_fanout_new())) {
+        free(swx);
+        return pd_fail(error, -ENOMEM, "meters: swx: %s", pd_error_text(-ENOMEM));
     }
-    err = err ? pd_fail(error, err, "meters: swx: %s", pd_error_text(err))
-              : read_place(where, swx, error);
+    int err = read_place(where, swx, error);
     err = err ? err : read_counters(swx, counters, error);
     err = err ? err : read_arrays(swx, "", names, 1, CLOCK_MS, 1, &epoch_ms, error);
     if (err) {
-        if (swx) {
-            close_swx(&swx->driver);
-        }
+        close_swx(&swx->driver);
         return err;
     }
     swx->driver.epoch_ns = epoch_ms * PD_NS_PER_MS;
