@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the documents of the two daemons say in words, since OpenAPI has no form for it: for
-schemathesis, which makes requests of docs/api. With it 100 examples of each operation find nothing:
+schemathesis, which makes requests of docs/api; what it then finds is to be mended there or in code:
 
     SCHEMATHESIS_HOOKS=schemathesis_hooks schemathesis run http://127.0.0.1:7411/openapi.json \
         --checks all -n 100 --exclude-path-regex 'stream|events|reports'
@@ -9,6 +9,7 @@ in this folder, against an agent or a controller. Left out are streams, which ha
 reports of probes, which are bytes (docs/formats/probes.md).
 
 Each rule here makes one member fit another one or the place; whatever else is wrong stays wrong."""
+import itertools
 import re
 import time
 from datetime import datetime
@@ -66,14 +67,16 @@ def fit_query(path, query):
     order_times(query)
 
 
-def fit_children(body):
-    """at every depth; a URL that is no text stays wrong"""
+def fit_children(body, numbers):
+    """at every depth, each host once; what is no text or no number stays wrong"""
     children = body.get("children")
     for child in children if isinstance(children, list) else ():
         if isinstance(child, dict):
             if isinstance(child.get("url"), str):
                 child["url"] = "http://127.0.0.1:9"
-            fit_children(child)
+            if isinstance(child.get("id"), int) and child["id"] >= 0:
+                child["id"] = next(numbers)
+            fit_children(child, numbers)
 
 
 def fit_question(body):
@@ -86,7 +89,7 @@ def fit_question(body):
         body["args"] = {"distinct": {"of": "sources"}, "conformance": {"max_hops": 5},
                         "getTelemetry": {"name": "q"},
                         "flowSizes": {"link": "*-*", "bin_bytes": 1000}}.get(query, {})
-    fit_children(body)
+    fit_children(body, itertools.count(1))
     if is_text(body.get("by")) and len(body["by"]) < 64:    # which counts in bytes
         body["by"] = body["by"].encode(errors="ignore")[:63].decode(errors="ignore") or "x"
     if isinstance(body.get("deadline_ms"), (int, float)) and body["deadline_ms"] >= 1:
