@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Meters on real packets: what switches in the kernel count is what `pathdump meters count` counts
-of a capture, and the loop names links that lose, and no others."""
+of a capture. The controller's loop over them: tests/bench/meters."""
 import json
 import os
 import subprocess
@@ -13,8 +13,6 @@ import unittest
 import scenario
 import traffic
 import wire
-from background import Background
-from commands import wait_for
 from scenario import BINARIES
 
 EPOCH_MS = 60000
@@ -22,9 +20,6 @@ ROOM_S = 25                     # of an epoch, for a test whose packets are all 
 UP, DOWN = 1, 3                 # racks of the sender and of the receiver
 SENDER, RECEIVER = 21, 25
 PROBES = 12
-LOOP_MS, ALPHA, MBIT, FLOW_MBIT = 500, 50, 100, 1
-SETTLED = 20000                 # packets that were measured: flows have been chosen everywhere
-LOST = "lost", "measured", "undetermined"
 
 
 def put(monitor, role, flows, version=1, epoch_ms=EPOCH_MS):
@@ -185,66 +180,6 @@ def marks_of(file):
         if ip[0] == 0x45 and ip[9] == 17:
             found.append(ip[1] >> 2)
     return found
-
-
-class Loop(unittest.TestCase):
-    """the controller's loop over all switches, with the traffic of all hosts"""
-
-    def setUp(self):
-        self.bed = scenario.bed("loop", fabric="tc", tagged=all, codec="path-bloom",
-                                controller=True, monitors="tor+top")
-        self.enterContext(self.bed)
-        self.background = Background(self.bed.hosts.values(), MBIT / len(self.bed.hosts),
-                                     "web-search", .2, FLOW_MBIT)
-        self.addCleanup(self.background.stop)
-        self.bed.controller.ask("monitors", {"alpha": ALPHA, "epoch_ms": LOOP_MS})
-        wait_for(lambda: self.sums()[1]["measured"] > SETTLED, "packets that are measured", 60)
-
-    def hunt(self):
-        return self.bed.controller.app("silent-drops", kinds="paths")
-
-    def sums(self):
-        """packets of all monitors, and what the controller makes of them"""
-        of = [m.get("status")["meters"] for m in self.bed.watchers.values()]
-        loop = self.bed.controller.ask("status")["meters"]
-        return ({name: sum(m[name] for m in of) for name in of[0] if name != "epoch"},
-                {name: loop[name] for name in LOST})
-
-    def end(self):
-        """the loop stops, and what is on its way arrives"""
-        self.bed.controller.raw("/v1/monitors", "-X", "DELETE")
-        time.sleep(4 * LOOP_MS / 1000)
-        return self.sums()
-
-    def test_hunt(self):
-        """nothing is named before there is a fault, then the link that loses, for certain; then one
-        that passes nothing any more, within five epochs"""
-        found = self.hunt()
-        self.assertEqual(found["links"], [])
-        packets, loop = self.sums()
-        self.assertEqual(loop["lost"], 0)
-        self.bed.faults.add({"link": "9-17", "loss": .05})
-        wait_for(lambda: (found := self.hunt())["links"] == ["9-17"] and found["certain"],
-                 "the lossy link, for certain", 60)
-        self.bed.faults.clear()
-        packets, loop = self.end()
-        gone = packets["sent"] - packets["received"] - packets["late"] - packets["strays"]
-        self.assertGreater(loop["lost"], 0)
-        self.assertGreaterEqual(gone, loop["lost"], "no more is said to be lost than did not come")
-        self.assertEqual(packets["disagree"], 0)
-
-    def carried(self, a, b):
-        """flows that are measured on segments over a link"""
-        return sum(s["flows"] for s in self.bed.controller.ask("segments")
-                   if (a, b) in zip(s["path"], s["path"][1:]))
-
-    def test_blackhole(self):
-        wait_for(lambda: self.carried(17, 11) > 2, "flows over the link", 60)
-        epochs = self.bed.controller.ask("status")["meters"]["epochs"]
-        self.bed.faults.add({"link": "17-11", "blackhole": True})
-        wait_for(lambda: self.hunt()["links"] == ["17-11"], "the dead link", 30)
-        took = self.bed.controller.ask("status")["meters"]["epochs"] - epochs
-        self.assertLessEqual(took, 5, "epochs until it is named")
 
 
 if __name__ == "__main__":
