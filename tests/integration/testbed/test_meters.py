@@ -13,6 +13,7 @@ import unittest
 import scenario
 import traffic
 import wire
+from commands import wait_for
 from scenario import BINARIES
 
 EPOCH_MS = 60000
