@@ -23,7 +23,8 @@ static void listen(struct pd_evidence_model *model, uint32_t link)
     if (silence->sum <= 0) {
         double events = pd_evidence_events(model, model->hurt[link], model->crossed[link]);
         silence->rate = model->exposed[link] > 0 ? events / model->exposed[link] : 0;
-        silence->spread = fmax(pd_evidence_period_spread(model, link, 0), 1);
+        silence->spread = fmax(pd_evidence_period_spread(model, link, 1), 1);
+        silence->periods = model->periods[link];
     }
     double events = pd_evidence_events(model, model->now_hurt[link], model->now_lost[link]);
     double missed = (1 - LEFT) * silence->rate * model->now_sent[link];
@@ -77,7 +78,8 @@ static void hold(struct pd_evidence_search *s, const struct pd_evidence_model *a
 static bool is_silent(const struct pd_evidence_model *all, uint32_t link, double bound)
 {
     const struct pd_evidence_silence *silence = &all->silence[link];
-    return silence->sum > (bound + log(fmax(all->periods[link], 1))) * fmax(silence->spread, 1);
+    double ratio = silence->sum / fmax(silence->spread, 1); /* of few periods little is known */
+    return pd_evidence_student(ratio, silence->periods) > bound + log(fmax(all->periods[link], 1));
 }
 
 int pd_evidence_model_change(struct pd_evidence_model *late, const struct pd_evidence_model *all,

@@ -18,12 +18,12 @@
  * Load is known of periods before the losses, too, and is not forgotten when a link begins to lose
  * packets; and it fades slowly: that they came with the load is what tells. */
 
-enum { PARTS = 3, PERIODS_MIN = 3 };
+enum { PARTS = 3, PERIODS_MIN = 3, USUAL = 5 };
 #define PART 0.25 /* of the rate above: a quarter, a sixteenth, a 64th */
 /* Beforehand, that a link which seems faulty is congested: a fifth of what may be wrong with what
  * is certain, and half of it for the link of a host, where incasts end. More, and nothing were
  * certain before load has told; less, and the first seconds of an incast were taken for a fault. */
-#define BEFOREHAND      (PD_EVIDENCE_MISSES / 5)
+#define BEFOREHAND      (PD_EVIDENCE_MISSES / 3)
 #define BEFOREHAND_HOST (PD_EVIDENCE_MISSES / 2)
 
 int pd_evidence_loads_init(struct pd_evidence_loads *loads, uint32_t links_len)
@@ -146,7 +146,9 @@ static double own_part(const struct pd_evidence_search *s, uint32_t link)
     return all > 0 ? fmin(own / all, 1) : 1;
 }
 
-/* Pearson's statistic over the periods of each class, where each has a rate of its own. */
+/* Pearson's statistic over the periods of each class, where each has a rate of its own; of few
+ * periods as if USUAL more had been seen in which losses came evenly: where the losses of a full
+ * link begin, a class has lossless periods beside others, and these alone are no bursts. */
 static double spread_within(const struct pd_evidence_load *load)
 {
     double top = 0, degrees = 0;
@@ -157,7 +159,7 @@ static double spread_within(const struct pd_evidence_load *load)
             degrees += of->n - 1;
         }
     }
-    return degrees >= 1 ? fmax(top / degrees, 1) : 1;
+    return fmax((top + USUAL) / (degrees + USUAL), 1);
 }
 
 static struct losses losses_of(const struct pd_evidence_search *s, uint32_t link)
@@ -206,7 +208,7 @@ static double weigh(const struct pd_evidence_search *s, uint32_t link)
     for (size_t high = 1; high < PD_EVIDENCE_LOADS; high++) {
         double part = PART;
         above += load->classes[high - 1].n;
-        for (int i = 0; i < PARTS && fmin(above, all - above) >= PERIODS_MIN; i++, tried++) {
+        for (int i = 0; i < PARTS && fmin(above, all - above) > PERIODS_MIN - 0.5; i++, tried++) {
             sum += exp(fmin(ratio_with(&losses, high, part) / losses.spread, 500));
             part *= PART;
         }
@@ -219,8 +221,8 @@ void pd_evidence_name_congestion(struct pd_evidence_search *s)
 {
     struct pd_evidence_model *model = s->model;
     for (uint32_t l = 0; l < model->network->links_len && model->loads; l++) {
-        if (!model->is_faulty[l]) {
-            continue;
+        if (!model->is_faulty[l] || model->part_of[l]) {
+            continue; /* that all links of a switch are full at once is nothing to wait for */
         }
         double odds = weigh(s, l);
         s->doubt[l] += exp(odds);

@@ -122,7 +122,7 @@ struct pd_evidence_model {
     /* By link that is named (change.c): how much more probable what came since `was` is if it has
      * stopped to lose packets; its rate of events and their dispersion then. */
     struct pd_evidence_silence {
-        double sum, rate, spread;
+        double sum, rate, spread, periods;
     } *silence;
     /* By link: why it is not named though it seems to lose packets; and the log odds of that (for a
      * link that is named: of congestion). */

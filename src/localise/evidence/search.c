@@ -568,8 +568,8 @@ int pd_evidence_model_search(struct pd_evidence_model *model)
                 break;
             }
         }
-        pd_evidence_name_congestion(&s);
         err = pd_evidence_name_switches(&s);
+        pd_evidence_name_congestion(&s);
         err = err ? err : pd_evidence_weigh_words(&s);
     }
     if (!err) {

@@ -94,7 +94,8 @@ void pd_evidence_excuse(struct pd_evidence_search *s, uint32_t link,
 
 /* ---- congestion.c ---- */
 
-/* Weighs for each link that is named whether its losses go with its load. */
+/* Weighs for each link that is named, but as a part of a switch, whether its losses go with its
+ * load. */
 void pd_evidence_name_congestion(struct pd_evidence_search *s);
 
 /* ---- word.c: is it the word of one host? ---- */

@@ -14,7 +14,8 @@
  * link are all but the host's, taken by what each host sends in all that may cross it on a shortest
  * way. (Taken by what those sent who told of losses, one who lies was the only one that did.)
  *
- * Where that is more probable by PD_EVIDENCE_MISSES, the host is named and the link is not: one
+ * Where that is a million times more probable (at a thousand, flows of one host that by chance were
+ * the first to suffer made it the culprit for a moment), the host is named and the link is not: one
  * that it shares with others, since of its own link a fault would look the same.
  *
  * Counted paths are nobody's word. A link that one host alone sends into (its own) is never
@@ -23,8 +24,10 @@
 struct words {
     struct pd_evidence_search *s;
     double *by;      /* by link of a host up: what its rows say for the fault */
+    double *own;     /* packets of its rows there that lost some */
     uint32_t *heard; /* such links */
     uint32_t len;
+    double crossed;              /* packets on the link */
     double all, passes, sent;    /* of all rows; against the fault; packets of the hosts heard */
     uint32_t *from, *to, *queue; /* hops to both ends of a link; room to find them */
 };
@@ -108,14 +111,24 @@ static void hear(struct words *words, uint32_t link)
         }
         count_in(words, up);
         words->by[up] += value;
+        words->own[up] +=
+            s->lossy.weights[i] * s->lossy.groups->groups[s->lossy.index.groups[i]].sent;
     }
+    words->crossed += sent_by(model, link);
     words->passes += pd_evidence_passes(model, link) * (model->theta[link] - model->noise);
+}
+
+/* Where one host sends much, most of what crosses the link is its own. */
+static double share_of(const struct words *words, uint32_t up)
+{
+    double all = words->sent > 0 ? sent_by(words->s->model, up) / words->sent : 1;
+    return fmin(fmax(all, words->crossed > 0 ? words->own[up] / words->crossed : 0), 1);
 }
 
 /* Log odds of the fault by what all others say. */
 static double without(const struct words *words, uint32_t up, double spread)
 {
-    double share = words->sent > 0 ? sent_by(words->s->model, up) / words->sent : 1;
+    double share = share_of(words, up);
     double lift = words->all - words->by[up] - (1 - share) * words->passes;
     return lift / spread + pd_evidence_prior(words->s);
 }
@@ -132,10 +145,10 @@ static double weigh(struct words *words, double spread, uint32_t *ret_up)
         most = fmax(most, one);
     }
     for (uint32_t i = 0; i < words->len; i++) {
-        words->by[words->heard[i]] = 0;
+        words->by[words->heard[i]] = words->own[words->heard[i]] = 0;
     }
     words->len = 0;
-    words->all = words->passes = words->sent = 0;
+    words->all = words->passes = words->sent = words->crossed = 0;
     return doubt;
 }
 
@@ -174,7 +187,7 @@ static void judge(struct words *words, uint32_t link)
     model->word_of[link] =
         doubt > PD_EVIDENCE_MISSES && up != PD_NONE ? model->network->ends[up].from : 0;
     model->is_contradicted[link] = doubt > 1;
-    if (doubt * PD_EVIDENCE_MISSES > 1 && up != PD_NONE) {
+    if (doubt * PD_EVIDENCE_MISSES * PD_EVIDENCE_MISSES > 1 && up != PD_NONE) {
         blame_host(words, link, up, log(doubt));
     }
 }
@@ -196,11 +209,13 @@ int pd_evidence_weigh_words(struct pd_evidence_search *s)
     size_t switches = (size_t)model->network->topology->switches_len + 1;
     struct words words = {.s = s,
                           .by = calloc((size_t)len + 1, sizeof *words.by),
+                          .own = calloc((size_t)len + 1, sizeof *words.own),
                           .heard = calloc((size_t)len + 1, sizeof *words.heard),
                           .from = calloc(switches, sizeof *words.from),
                           .to = calloc(switches, sizeof *words.to),
                           .queue = calloc(switches, sizeof *words.queue)};
-    int err = words.by && words.heard && words.from && words.to && words.queue ? 0 : -ENOMEM;
+    int err =
+        words.by && words.own && words.heard && words.from && words.to && words.queue ? 0 : -ENOMEM;
     for (uint32_t l = 0; l < len && !err; l++) {
         model->word_of[l] = 0;
         model->is_contradicted[l] = false;
@@ -209,6 +224,7 @@ int pd_evidence_weigh_words(struct pd_evidence_search *s)
         }
     }
     free(words.by);
+    free(words.own);
     free(words.heard);
     free(words.from);
     free(words.to);
