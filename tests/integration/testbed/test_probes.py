@@ -182,6 +182,17 @@ class Found(unittest.TestCase):
             return list(self.states().values()).count(1) == 64
         wait_for(ok, "probes over each direction", NAME_S)
 
+    def wait_report(self, link):
+        last = []
+
+        def named():
+            last[:] = [self.bed.controller.app("probe-faults")]
+            return last[0]["links"] == [link]
+        try:
+            wait_for(named, f"{link} in a report", NAME_S)
+        except TimeoutError as error:
+            self.fail(f"{error}: {last[0]}")
+
     def test_every_direction_is_measured(self):
         """of each one latency, residence, age and state; all paths are well, and nobody says
         otherwise"""
@@ -215,8 +226,7 @@ class Found(unittest.TestCase):
                 print(f"{link}: dead after {time.monotonic() - begin:.3f} s", file=sys.stderr)
                 dead = [other for other, state in self.states().items() if state == 3]
                 self.assertEqual(dead, [link])
-                wait_for(lambda: self.bed.controller.app("probe-faults")["links"] == [link],
-                         f"{link} in a report", NAME_S)
+                self.wait_report(link)
                 self.bed.faults.clear(fault)
                 self.wait_ok()
 

@@ -48,14 +48,19 @@ static void conclude(struct rig *rig)
     assert_int_equal(pd_localiser_locate(rig->localiser, &rig->verdict), 0);
 }
 
+static void fill(struct rig *rig, int period, double loss)
+{
+    size_t len = period % EVERY == 0 ? BUSY : IDLE;
+
+    for (rig->flows.len = 0; rig->flows.len < len;) {
+        add_flow(&rig->flows, &rig->random, 9, 17, loss, PKTS);
+    }
+}
+
 /* Much is sent in each third period; 9-17 loses `busy` of its packets then, `idle` else. */
 static void run_period(struct rig *rig, int period, double busy, double idle)
 {
-    bool is_busy = period % EVERY == 0;
-
-    for (rig->flows.len = 0; rig->flows.len < (is_busy ? BUSY : IDLE);) {
-        add_flow(&rig->flows, &rig->random, 9, 17, is_busy ? busy : idle, PKTS);
-    }
+    fill(rig, period, period % EVERY == 0 ? busy : idle);
     conclude(rig);
 }
 
@@ -91,6 +96,33 @@ static void a_fault_loses_at_any_load(void **state)
         run_period(rig, period, 0.02, 0.02);
     }
     assert_true(rig->verdict.certain && names(&rig->verdict, 9, 17));
+    assert_int_equal(rig->verdict.links_len, 1);
+    check_first(rig, "link", "9-17");
+}
+
+/* Counted paths: of a dead link all others are tried, and more is sent over it than before. */
+static void run_probes(struct rig *rig, int period, bool is_dead)
+{
+    fill(rig, period, is_dead ? 1 : 0);
+    for (size_t i = 0; i < rig->flows.len; i++) {
+        rig->flows.rows[i].kind = PD_EVIDENCE_PATH;
+        rig->flows.rows[i].pkts = PKTS;
+    }
+    conclude(rig);
+}
+
+/* A full link would deliver something. */
+static void a_dead_link_is_no_full_one(void **state)
+{
+    struct rig *rig = *state;
+
+    for (int period = 0; period < PERIODS; period++) {
+        run_probes(rig, 1, false);
+    }
+    for (int period = 0; period < PERIODS; period++) {
+        run_probes(rig, 0, true);
+    }
+    assert_true(names(&rig->verdict, 9, 17));
     assert_int_equal(rig->verdict.links_len, 1);
     check_first(rig, "link", "9-17");
 }
@@ -172,6 +204,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(losses_that_go_with_the_load_are_congestion, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_fault_loses_at_any_load, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_dead_link_is_no_full_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_fault_after_congestion_is_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_faint_fault_that_ended_is_given_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_host_that_makes_losses_up_is_named, set_up, tear_down),
