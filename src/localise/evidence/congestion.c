@@ -15,12 +15,14 @@
  * part, is not known beforehand: all are as probable. What the packets of its rows lost elsewhere
  * is in both, at the same rate in all classes.
  *
+ * Counted paths tell no load: meters count the flows that were chosen, and give what was lost when
+ * it counts, with later epochs; and where a probe is lost more are sent.
+ *
  * Load is known of periods before the losses, too, and is not forgotten when a link begins to lose
  * packets; and it fades slowly: that they came with the load is what tells. */
 
 enum { PARTS = 3, PERIODS_MIN = 3, USUAL = 5 };
-#define NEVER 1e-12 /* a likelihood ratio has a logarithm */
-#define PART  0.25  /* of the rate above: a quarter, a sixteenth, a 64th */
+#define PART 0.25 /* of the rate above: a quarter, a sixteenth, a 64th */
 /* Beforehand, that a link which seems faulty is congested: a fifth of what may be wrong with what
  * is certain, and half of it for the link of a host, where incasts end. More, and nothing were
  * certain before load has told; less, and the first seconds of an incast were taken for a fault. */
@@ -51,7 +53,7 @@ void pd_evidence_loads_take(struct pd_evidence_loads *loads, const struct pd_loc
                             bool counts)
 {
     counts &= row->ways_len == 1; /* else nobody knows on which way they were lost */
-    if (row->row->pkts == PD_EVIDENCE_UNKNOWN) {
+    if (row->row->pkts == PD_EVIDENCE_UNKNOWN || row->row->kind != PD_EVIDENCE_FLOW) {
         return;
     }
     for (size_t w = 0; w < row->ways_len; w++) {
@@ -195,21 +197,6 @@ static double ratio_with(const struct losses *losses, size_t high, double part)
     return ratio;
 }
 
-/* A full link goes on delivering what it can: when it loses packets of the first `high` classes
- * about as much arrives as just below them, or a part of it, since packets have other sizes. Of one
- * that is dead nothing does, though more may be sent over it while it is: what is lost is sent
- * again, and probes look for it. */
-static bool delivers(const struct pd_evidence_load *load, size_t high)
-{
-    double arrived = 0, lost = 0; /* periods weigh as much as they lost */
-    for (size_t c = 0; c < high; c++) {
-        const struct pd_evidence_load_class *of = &load->classes[c];
-        arrived += fmax(of->lost - of->squares, 0) * exp2(-(double)c / 2);
-        lost += of->lost;
-    }
-    return arrived >= lost * PART * exp2(-(double)high / 2);
-}
-
 /* Log odds that the link is congested, not faulty. Few periods at one side of a class tell nothing:
  * one of many is always odd. */
 static double weigh(const struct pd_evidence_search *s, uint32_t link)
@@ -225,13 +212,12 @@ static double weigh(const struct pd_evidence_search *s, uint32_t link)
         double part = PART;
         above += load->classes[high - 1].n;
         for (int i = 0; i < PARTS && fmin(above, all - above) > PERIODS_MIN - 0.5; i++, tried++) {
-            double ratio = ratio_with(&losses, high, part) / losses.spread;
-            sum += delivers(load, high) ? exp(fmin(ratio, 500)) : 0;
+            sum += exp(fmin(ratio_with(&losses, high, part) / losses.spread, 500));
             part *= PART;
         }
     }
     double before = s->model->network->ends[link].is_access ? BEFOREHAND_HOST : BEFOREHAND;
-    return log(before) + (tried ? log(fmax(sum / (double)tried, NEVER)) : 0);
+    return log(before) + (tried ? log(sum / (double)tried) : 0);
 }
 
 void pd_evidence_name_congestion(struct pd_evidence_search *s)

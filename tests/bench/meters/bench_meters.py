@@ -64,18 +64,20 @@ def time_of(bed, kind):
     flows, epochs = sum(one["flows"] for one in carried(bed, link)), state(bed)["epochs"]
     number = bed.faults.add({"link": link, **FAULTS[kind]})
     begin, named, certain, wrong = time.monotonic(), None, None, set()
-    took = None
+    took = until = None                         # until: a link that was faulty before is named
     while certain is None and time.monotonic() < begin + WAIT_S:
         report = hunt(bed)
         if report["links"] == [link] and named is None:
             named, took = time.monotonic() - begin, state(bed)["epochs"] - epochs
         if report["certain"]:
-            wrong.update(set(report["links"]) - {link})
+            others = set(report["links"]) - {link}
+            wrong.update(others)
+            until = round(time.monotonic() - begin, 2) if others else until
             certain = time.monotonic() - begin if report["links"] == [link] else None
         time.sleep(.2)
     bed.faults.clear(number)
     return {"link": link, "flows": flows, "named_s": named, "named_epochs": took,
-            "certain_s": certain, "wrong": sorted(wrong)}
+            "certain_s": certain, "wrong": sorted(wrong), "wrong_until_s": until}
 
 
 def main():
