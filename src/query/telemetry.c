@@ -143,6 +143,11 @@ static int unknown(const char *name, struct pd_error *error)
     return -PD_E_UNKNOWN_KEY;
 }
 
+static bool is_word(const char *name)
+{
+    return !strcmp(name, "name") || !strcmp(name, "by");
+}
+
 static int read_one(const struct pd_question *question, struct args *args, const char *name,
                     const json_t *value, struct pd_error *error)
 {
@@ -154,6 +159,8 @@ static int read_one(const struct pd_question *question, struct args *args, const
     }
     if (!pd_query_question_takes(question, name)) {
         err = unknown(name, error);
+    } else if (is_word(name) && !json_is_string(value)) {
+        err = pd_fail(error, -PD_E_VALUE, "%.64s: expected a text", name);
     } else if (!text_of(value, text, PD_QUERY_TOKEN_BYTES)) {
         err = pd_fail(error, -PD_E_VALUE, "%.64s: expected a text or a number", name);
     } else if (!strcmp(name, "name")) {

@@ -245,6 +245,9 @@ static void wrong_parameters_are_named(void **state)
     (void)state;
     refuse("{}", "name");
     refuse("{\"name\":\"\"}", "name");
+    refuse("{\"name\":7}", "name");
+    refuse("{\"name\":[\"a\"]}", "name");
+    refuse("{\"name\":\"a\",\"by\":1}", "by");
     refuse("{\"name\":\"a\",\"by\":\"bytes\"}", "by");
     refuse("{\"name\":\"a\",\"quantiles\":\"\"}", "quantiles");
     refuse("{\"name\":\"a\",\"quantiles\":\"0.5,,1\"}", "quantiles");
