@@ -210,11 +210,12 @@ struct part {
     uint64_t pkts, bytes;
 };
 
+/* All but the flow, by which it was sorted. */
 static bool read_part(const json_t *row, struct part *part)
 {
     const char *path = json_string_value(json_array_get(row, PATH_AT));
 
-    return pd_query_flow_row_read(row, &part->flow) && path && !pd_path_parse(path, &part->path) &&
+    return path && !pd_path_parse(path, &part->path) &&
            pd_query_row_number(row, PKTS_AT, &part->pkts) &&
            pd_query_row_number(row, BYTES_AT, &part->bytes);
 }
@@ -279,13 +280,12 @@ static int by_flow(const void *a, const void *b)
 static size_t sort_parts(struct look *look, struct key *keys)
 {
     const json_t *flows = json_object_get(look->answer, "flows"), *row;
-    struct part part;
     size_t len = 0, i;
 
     json_array_foreach((json_t *)(uintptr_t)flows, i, row)
     {
-        if (read_part(row, &part)) {
-            keys[len++] = (struct key){part.flow, row};
+        if (pd_query_flow_row_read(row, &keys[len].flow)) {
+            keys[len++].row = row;
         } else {
             look->wrong++;
         }
@@ -319,15 +319,19 @@ static int add_flows(struct look *look)
 {
     size_t room = json_array_size(json_object_get(look->answer, "flows")) + 1;
     struct key *keys = calloc(room, sizeof *keys);
-    struct part part;
     int err = keys ? 0 : -ENOMEM;
     size_t len = keys ? sort_parts(look, keys) : 0;
 
     for (size_t i = 0; i < len && !err; i++) {
-        (void)read_part(keys[i].row, &part);
-        err = add_part(look, &part);
+        struct part part = {.flow = keys[i].flow};
+
+        if (read_part(keys[i].row, &part)) {
+            err = add_part(look, &part);
+        } else {
+            look->wrong++;
+        }
     }
-    if (len && !err) {
+    if (look->rows_len && !err) {
         close_row(look, &look->rows[look->rows_len - 1]);
     }
     look->flows_listed = count_listed(look);
