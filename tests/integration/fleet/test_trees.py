@@ -221,7 +221,7 @@ class TreesTest(unittest.TestCase):
             asker = threading.Thread(target=ask)
             asker.start()
             agent.wait(lambda: agent.status()["agent"]["queries"] == 1)
-            self.assertEqual(agent.end(), 0)
+            self.assertEqual(agent.end(), 0, agent.log())
         asker.join(PATIENCE_S)
         self.assertFalse(asker.is_alive())
 
