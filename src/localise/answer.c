@@ -1,10 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A localiser's verdict as JSON. */
+/* Links of a localiser's verdict in order, and the verdict as JSON. */
 #include <stdio.h>
 
 #include "localise/localise.h"
 
 #define LINK_BYTES 24 /* "4294967295-4294967295" */
+
+int pd_localise_by_ids(const void *a, const void *b)
+{
+    const struct pd_verdict_link *x = a, *y = b;
+    if (x->from != y->from) {
+        return x->from < y->from ? -1 : 1;
+    }
+    return (x->to > y->to) - (x->to < y->to);
+}
+
+int pd_localise_by_score(const void *a, const void *b)
+{
+    const struct pd_verdict_link *x = a, *y = b;
+    if (x->score > y->score || x->score < y->score) {
+        return x->score > y->score ? -1 : 1;
+    }
+    return pd_localise_by_ids(a, b);
+}
 
 static void format_link(const struct pd_verdict_link *link, char text[LINK_BYTES])
 {

@@ -46,6 +46,11 @@ struct pd_verdict_link {
     double score;      /* by which it is ranked; what it means is the localiser's */
 };
 
+/* Orders for qsort: ascending, switches before their links; and falling by score, then ascending.
+ */
+int pd_localise_by_ids(const void *a, const void *b);
+int pd_localise_by_score(const void *a, const void *b);
+
 #define PD_LOCALISE_COUNTERS(X)                                                                \
     X(flows, "flows seen")                                                                     \
     X(suffered, "flows that sent packets again")                                               \

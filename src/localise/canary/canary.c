@@ -310,24 +310,6 @@ static void lay_out(struct solving *s, const struct stage *stage, size_t number)
     s->starts[s->paths_len] = len;
 }
 
-static int by_ids(const void *a, const void *b)
-{
-    const struct pd_verdict_link *x = a, *y = b;
-    if (x->from != y->from) {
-        return x->from < y->from ? -1 : 1;
-    }
-    return (x->to > y->to) - (x->to < y->to);
-}
-
-static int by_score(const void *a, const void *b)
-{
-    const struct pd_verdict_link *x = a, *y = b;
-    if (x->score > y->score || x->score < y->score) {
-        return x->score > y->score ? -1 : 1;
-    }
-    return by_ids(a, b);
-}
-
 static int run_stage(struct solving *s, struct stage *stage, size_t number)
 {
     struct canary *canary = s->canary;
@@ -354,7 +336,8 @@ static int run_stage(struct solving *s, struct stage *stage, size_t number)
         }
     }
     stage->links_len = canary->named_len - stage->first;
-    qsort(canary->named + stage->first, stage->links_len, sizeof *canary->named, by_ids);
+    qsort(canary->named + stage->first, stage->links_len, sizeof *canary->named,
+          pd_localise_by_ids);
     return err;
 }
 
@@ -425,9 +408,9 @@ static int locate(struct pd_localiser *localiser, struct pd_verdict *ret_verdict
         return err;
     }
     memcpy(canary->links, canary->named, canary->named_len * sizeof *canary->links);
-    qsort(canary->links, canary->named_len, sizeof *canary->links, by_ids);
+    qsort(canary->links, canary->named_len, sizeof *canary->links, pd_localise_by_ids);
     memcpy(canary->ranking, canary->links, canary->named_len * sizeof *canary->links);
-    qsort(canary->ranking, canary->named_len, sizeof *canary->ranking, by_score);
+    qsort(canary->ranking, canary->named_len, sizeof *canary->ranking, pd_localise_by_score);
     *ret_verdict = (struct pd_verdict){.links = canary->links,
                                        .links_len = canary->named_len,
                                        .ranking = canary->ranking,

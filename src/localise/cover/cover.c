@@ -198,24 +198,6 @@ static void give_drops(struct covering *c, const struct pd_cover *cover, const u
     free(explains);
 }
 
-static int by_ids(const void *a, const void *b)
-{
-    const struct pd_verdict_link *x = a, *y = b;
-    if (x->from != y->from) {
-        return x->from < y->from ? -1 : 1;
-    }
-    return (x->to > y->to) - (x->to < y->to);
-}
-
-static int by_score(const void *a, const void *b)
-{
-    const struct pd_verdict_link *x = a, *y = b;
-    if (x->score > y->score || x->score < y->score) {
-        return x->score > y->score ? -1 : 1;
-    }
-    return by_ids(a, b);
-}
-
 static double fill(struct covering *c, const uint32_t *named, size_t len)
 {
     double total = 0;
@@ -224,9 +206,9 @@ static double fill(struct covering *c, const uint32_t *named, size_t len)
         c->named[i] = (struct pd_verdict_link){ends->from, ends->to, -1, c->drops[named[i]]};
         total += c->drops[named[i]];
     }
-    qsort(c->named, len, sizeof *c->named, by_ids);
+    qsort(c->named, len, sizeof *c->named, pd_localise_by_ids);
     memcpy(c->ranking, c->named, len * sizeof *c->named);
-    qsort(c->ranking, len, sizeof *c->ranking, by_score);
+    qsort(c->ranking, len, sizeof *c->ranking, pd_localise_by_score);
     return total;
 }
 

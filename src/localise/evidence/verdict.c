@@ -18,24 +18,6 @@ static double chance_of(double odds)
     return 1 / (1 + exp(-odds));
 }
 
-static int by_ids(const void *a, const void *b)
-{
-    const struct pd_verdict_link *x = a, *y = b;
-    if (x->from != y->from) {
-        return x->from < y->from ? -1 : 1;
-    }
-    return (x->to > y->to) - (x->to < y->to);
-}
-
-static int by_score(const void *a, const void *b)
-{
-    const struct pd_verdict_link *x = a, *y = b;
-    if (x->score > y->score || x->score < y->score) {
-        return x->score > y->score ? -1 : 1;
-    }
-    return by_ids(a, b);
-}
-
 static struct pd_verdict_link link_of(const struct pd_evidence_model *model, uint32_t link)
 {
     bool is_counted = model->noise < 1;
@@ -79,8 +61,8 @@ int pd_evidence_conclude(struct pd_evidence_model *model, struct pd_evidence_ans
     if (err) {
         return err;
     }
-    qsort(answer->links, verdict.links_len, sizeof *answer->links, by_ids);
-    qsort(answer->ranking, verdict.ranking_len, sizeof *answer->ranking, by_score);
+    qsort(answer->links, verdict.links_len, sizeof *answer->links, pd_localise_by_ids);
+    qsort(answer->ranking, verdict.ranking_len, sizeof *answer->ranking, pd_localise_by_score);
     verdict.links = answer->links;
     verdict.ranking = answer->ranking;
     verdict.certain = verdict.links_len && model->sure >= 1 - PD_EVIDENCE_MISSES &&
@@ -183,7 +165,7 @@ static int by_loss(const void *a, const void *b)
     if (x->loss > y->loss || x->loss < y->loss) {
         return x->loss > y->loss ? -1 : 1;
     }
-    return by_score(a, b);
+    return pd_localise_by_score(a, b);
 }
 
 /* Links as they are named, strongest first; a member of `done` is told already. */

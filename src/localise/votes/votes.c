@@ -324,11 +324,6 @@ static struct pd_verdict_link name_of(const struct votes *votes, uint32_t candid
                                     .score = score};
 }
 
-static bool is_before(const struct pd_verdict_link *a, const struct pd_verdict_link *b)
-{
-    return a->from != b->from ? a->from < b->from : a->to < b->to;
-}
-
 static bool is_open(const struct counting *c, uint32_t candidate)
 {
     return !c->votes->is_named[candidate] &&
@@ -350,7 +345,7 @@ static uint32_t find_most(const struct counting *c)
         }
         struct pd_verdict_link a = name_of(c->votes, i, 0);
         struct pd_verdict_link b = name_of(c->votes, best == PD_NONE ? i : best, 0);
-        best = best == PD_NONE || is_before(&a, &b) ? i : best;
+        best = best == PD_NONE || pd_localise_by_ids(&a, &b) < 0 ? i : best;
     }
     /* A share that is the threshold itself is enough, whatever rounding made of it. */
     bool is_enough = most >= c->votes->options.threshold * all * (1 - VOTES_TIE);
@@ -414,7 +409,7 @@ static int by_score(const void *a, const void *b)
     if (x_score > y_score || x_score < y_score) {
         return x_score > y_score ? -1 : 1;
     }
-    return is_before(x, y) ? -1 : is_before(y, x);
+    return pd_localise_by_ids(x, y);
 }
 
 static void rank(struct votes *votes)
@@ -480,7 +475,7 @@ static void blame(const struct votes *votes, uint32_t candidate, double *most,
     const struct pd_verdict_link before = {.from = cause->from, .to = cause->to};
     double score = votes->first[candidate];
     if (cause->class == PD_CAUSE_NOISE || score > *most + VOTES_TIE ||
-        (score > *most - VOTES_TIE && is_before(&link, &before))) {
+        (score > *most - VOTES_TIE && pd_localise_by_ids(&link, &before) < 0)) {
         *cause = (struct pd_cause){PD_CAUSE_FAILURE, link.from, link.to};
         *most = score;
     }
