@@ -9,8 +9,6 @@ is really run.
 import argparse
 import json
 import os
-import random
-import re
 import shlex
 import signal
 import subprocess
@@ -18,10 +16,10 @@ import sys
 import time
 
 import digested
+import silent
 import traffic
 import untagged
 from agent import by_flow, start_all
-from background import Background
 from bed import BINARIES, HERE, Bed
 from commands import wait_for
 from show import GREEN, PLAIN, run, say, title
@@ -33,9 +31,6 @@ HOPS = 6
 RULE = "PC_FAIL"                                # the reason of its alarms
 # an alarm takes milliseconds; a busy machine gets time
 ALARM_S = 10
-LOSS = 0.2                                      # of the link that loses packets
-LINK_MBPS = 1000                                # what its application is told that links carry
-HUNT_S = 60                                     # it takes some 5 s
 BED = os.path.relpath(os.path.join(HERE, "bed"))
 
 
@@ -147,7 +142,7 @@ class Demo:
 
     def balance(self):
         title("10. Is anything missing?")
-        for connection in self.senders:
+        for connection in (*self.senders, *self.servers):
             connection.close()
         addrs = self.agents[0].host.node.addrs
         truth = {flow: count for (_, flow), count in self.watch.stop().items() if flow[1] in addrs}
@@ -159,46 +154,6 @@ class Demo:
         say(f"A packet socket beside the agent of {RECEIVER} counted, too: for each of the "
             f"{len(counted)} flows, both have the same")
         say(f"packets and bytes, {pkts:,} and {size:,} in all.")
-
-    def lose(self):
-        """one direction of a link between an aggregating switch and a core, nobody knows which
-        one"""
-        network = self.bed.network
-        between = [(a, b) for a in network.nodes for b in network.switch_peers(a)
-                   if {network.nodes[a].role, network.nodes[b].role} == {"agg", "core"}]
-        self.lossy, (a, b) = random.choice(between), self.path[-2:]
-        title("11. Which link drops packets in silence? First, one is made to")
-        run(None, f"{BED} link --name {self.bed.name} up {a} {b}")
-        for server in self.servers:
-            server.close()
-        self.background = Background(self.bed.hosts.values())
-        say("All hosts send each other small files now. One direction of a link, chosen at random, "
-            "begins to lose every fifth packet.")
-        self.since = len(self.alarms("POOR_PERF"))
-        run(None,
-            f"{BED} fault --name {self.bed.name} add loss {self.lossy[0]} {self.lossy[1]} {LOSS}")
-        say("No counter of a switch tells of it, and no connection breaks. But hosts have to send "
-            "again, and their agents notice:")
-        wait_for(lambda: len(self.alarms("POOR_PERF")) >= self.since
-                 + 4, "alarms of hosts that send again", HUNT_S)
-        self.ask_controller("alarms --reason POOR_PERF | tail -n 4")
-
-    def hunt(self):
-        title("12. The hunt: paths of flows that suffered, against those of flows that did not")
-        name = "-".join(map(str, self.lossy))
-
-        def named():
-            return self.bed.controller.app("silent-drops", link_mbps=LINK_MBPS)["links"] == [name]
-        wait_for(lambda: named() and named(), f"a verdict that names {name}", HUNT_S)
-        text = self.ask_controller(f"app silent-drops --link-mbps {LINK_MBPS}")
-        if not re.search(rf"^links +{name}$", text, re.MULTILINE):
-            raise RuntimeError(f"the verdict does not name {name}")
-        say(f"It is the link from switch {self.lossy[0]} to switch {self.lossy[1]}, and no other. "
-            f"Certain it becomes only when thousands of packets have cleared each other link.")
-        run(None, f"{BED} fault --name {self.bed.name} clear")
-        done = self.background.stop()["done"]
-        say(f"Meanwhile {done} files have arrived, each as it was sent: TCP repairs what it can, "
-            f"and so hides what is broken.")
 
     def leave(self):
         bed = BED
@@ -228,8 +183,7 @@ class Demo:
         self.ask_again()
         self.ask_all()
         self.balance()
-        self.lose()
-        self.hunt()
+        silent.show(self.options.bin)
         untagged.show(self.options.bin)
         digested.show(self.options.bin)
         self.leave()

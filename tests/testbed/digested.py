@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demonstration's third network: switches that write a few bits on each packet by a telemetry
+"""The demonstration's fourth network: switches that write a few bits on each packet by a telemetry
 plan (PINT). A port becomes slow, and one command names it."""
 import json
 import os
@@ -69,7 +69,7 @@ class Digested:
 
 
 def show(binaries):
-    title("14. Which port makes connections slow? Switches write 16 bits on each packet: parts of "
+    title("15. Which port makes connections slow? Switches write 16 bits on each packet: parts of "
           "its path, and how long one hop took")
     with tempfile.TemporaryDirectory(prefix="pathdump-demo.") as folder:
         names = make_plan(folder, os.path.join(binaries, "pathdump"))

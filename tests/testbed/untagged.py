@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demonstration's second network: Linux routers that tag nothing. A link begins to lose
+"""The demonstration's third network: Linux routers that tag nothing. A link begins to lose
 packets; hosts trace the ways of connections that have to send again, and one command names the link
 and whom it hurt (paper 007)."""
 import json
@@ -58,7 +58,7 @@ class Untagged:
 
 
 def show(binaries):
-    title("13. The same on a network that tags nothing: Linux routers, and hosts that trace what "
+    title("14. The same on a network that tags nothing: Linux routers, and hosts that trace what "
           "has to be sent again")
     with Bed(f"untagged{os.getpid()}", binaries=binaries, fabric="router", controller=True) as bed:
         say(f"{len(bed.network.switches)} routers and {len(bed.hosts)} hosts. No rule and no tag: "

@@ -28,7 +28,7 @@ class Demo(unittest.TestCase):
 
     def left(self):
         """processes and folders of the demonstration's beds"""
-        beds = [f"{kind}{self.demo.pid}" for kind in ("bed", "untagged", "digested")]
+        beds = [f"{kind}{self.demo.pid}" for kind in ("bed", "silent", "untagged", "digested")]
         return [left for name in beds for left in self.left_of(name)]
 
     @staticmethod
@@ -63,9 +63,10 @@ class Demo(unittest.TestCase):
             self.assertRegex(output, rf"here\$ pathdump {command}")
         self.assertRegex(output, r"PC_FAIL.*\d+((→|->)\d+){6}")
         self.assertRegex(output, r"here\$ pathdump alarms --reason POOR_PERF")
-        lossy = re.search(r"add loss (\d+) (\d+) ", output)
-        self.assertRegex(
-            output, rf"here\$ pathdump app silent-drops[^$]*\n *links +{lossy[1]}-{lossy[2]}\n")
+        for fault, app in (("loss", "silent-drops"), ("blackhole", "probe-faults")):
+            link = re.search(rf"add {fault} (\d+) (\d+)", output)
+            self.assertRegex(output, rf"here\$ pathdump app {app}[^$]*\n *certain +yes[^$]*\n"
+                                     rf" *links +{link[1]}-{link[2]}\n")
         untagged = re.search(r"It is the link from switch (\d+) to switch (\d+)\. Below", output)
         # It leads: others may follow, since who loses acknowledgements sends again, too.
         self.assertRegex(output, rf"here\$ pathdump app drop-causes[^$]*\n *links "
