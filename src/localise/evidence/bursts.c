@@ -33,15 +33,28 @@ struct periods {
     double len, sent, lost, squares;
 };
 
+/* Σ events²/sent */
+static double squares_of(const struct pd_evidence_sums *sums, double each)
+{
+    double first = 1 - each;
+    return first * first * sums->hurts + 2 * first * each * sums->products +
+           each * each * sums->losses;
+}
+
+/* Exact where packets are counted in one way alone, else as if both went together in all periods.
+ */
 static struct periods periods_of(const struct pd_evidence_model *model, uint32_t link)
 {
-    double each = 1 / model->burst, first = 1 - each;
+    const struct pd_evidence_sums *packets = &model->by_packets[link],
+                                  *rows = &model->by_rows[link];
+    double each = 1 / model->burst, sent = pd_evidence_exposure(model, packets->sent, rows->sent);
+    double by_packets = squares_of(packets, each) * packets->sent;
+    double by_rows = squares_of(rows, each) * rows->sent;
     return (struct periods){
         .len = model->periods[link],
-        .sent = model->exposed[link],
+        .sent = sent,
         .lost = pd_evidence_events(model, model->hurt[link], model->crossed[link]),
-        .squares = first * first * model->squares_hurt[link] +
-                   2 * first * each * model->products[link] + each * each * model->squares[link]};
+        .squares = sent > 0 ? (by_rows + (by_packets - by_rows) * each) / sent : 0};
 }
 
 static double pearson(const struct periods *periods, double degrees)

@@ -13,32 +13,53 @@
  * missed; and a stop that is older looks like bursts. So each link that is named is listened to:
  * a running sum (Page's) of how much more probable each period is if nine in ten of its losses have
  * stopped, begun anew where that falls below nothing. Rate and dispersion are those of when the sum
- * began. */
+ * began; and it begins anew, too, when it has lasted for more periods than these were taken from.
+ * Else a rate of the first few periods, which was too high, made it grow for ever while the link
+ * still dropped packets, and a dispersion of as few kept it from ever telling anything.
+ *
+ * A beginning is listened for in the same way, on all other links, with ten times their losses:
+ * large flows that lose packets all at once look like bursts to whoever takes rate and dispersion
+ * from periods before and after it. It counts while nothing is named: what is known of a named
+ * link is not given up for a queue that fills elsewhere. */
 
-#define LEFT 0.1 /* of the losses of a link that has stopped */
+#define LEFT 0.1 /* of the losses of a link that has stopped; of what they are when they begin */
+
+/* Rate and dispersion up to now; half an event more, since what was never seen may happen. */
+static void refer(struct pd_evidence_model *model, uint32_t link)
+{
+    struct pd_evidence_sound *sound = &model->sound[link];
+    double events = pd_evidence_events(model, model->hurt[link], model->crossed[link]);
+    double sent =
+        pd_evidence_exposure(model, model->by_packets[link].sent, model->by_rows[link].sent);
+    events += model->is_faulty[link] ? 0 : 0.5;
+    *sound = (struct pd_evidence_sound){
+        .rate = sent > 0 ? events / sent : 0,
+        .spread = fmax(pd_evidence_period_spread(model, link, 1), 1),
+        .periods = model->periods[link],
+        .of_fault = model->is_faulty[link],
+    };
+}
 
 static void listen(struct pd_evidence_model *model, uint32_t link)
 {
-    struct pd_evidence_silence *silence = &model->silence[link];
-    if (silence->sum <= 0) {
-        double events = pd_evidence_events(model, model->hurt[link], model->crossed[link]);
-        silence->rate = model->exposed[link] > 0 ? events / model->exposed[link] : 0;
-        silence->spread = fmax(pd_evidence_period_spread(model, link, 1), 1);
-        silence->periods = model->periods[link];
+    struct pd_evidence_sound *sound = &model->sound[link];
+    bool is_outgrown = sound->since >= sound->periods;
+    if (sound->sum <= 0 || is_outgrown || sound->of_fault != model->is_faulty[link]) {
+        refer(model, link);
     }
     double events = pd_evidence_events(model, model->now_hurt[link], model->now_lost[link]);
-    double missed = (1 - LEFT) * silence->rate * model->now_sent[link];
-    silence->sum = fmax(silence->sum + missed + events * log(LEFT), 0);
+    double expected =
+        sound->rate * pd_evidence_exposure(model, model->now_sent[link], model->now_rows[link]);
+    double more = sound->of_fault ? (1 - LEFT) * expected + events * log(LEFT)
+                                  : (1 - 1 / LEFT) * expected - events * log(LEFT);
+    sound->since += model->now_sent[link] > 0;
+    sound->sum = fmax(sound->sum + more, 0);
 }
 
 void pd_evidence_model_listen(struct pd_evidence_model *model)
 {
-    for (uint32_t l = 0; l < model->network->links_len; l++) {
-        if (model->is_faulty[l] && model->has_clock) {
-            listen(model, l);
-        } else {
-            model->silence[l].sum = 0;
-        }
+    for (uint32_t l = 0; l < model->network->links_len && model->has_clock; l++) {
+        listen(model, l);
     }
 }
 
@@ -75,11 +96,11 @@ static void hold(struct pd_evidence_search *s, const struct pd_evidence_model *a
 }
 
 /* The sum is looked at in each period. */
-static bool is_silent(const struct pd_evidence_model *all, uint32_t link, double bound)
+static bool is_heard(const struct pd_evidence_model *all, uint32_t link, double bound)
 {
-    const struct pd_evidence_silence *silence = &all->silence[link];
-    double ratio = silence->sum / fmax(silence->spread, 1); /* of few periods little is known */
-    return pd_evidence_student(ratio, silence->periods) > bound + log(fmax(all->periods[link], 1));
+    const struct pd_evidence_sound *sound = &all->sound[link];
+    double ratio = sound->sum / fmax(sound->spread, 1); /* of few periods little is known */
+    return pd_evidence_student(ratio, sound->periods) > bound + log(fmax(all->periods[link], 1));
 }
 
 int pd_evidence_model_change(struct pd_evidence_model *late, const struct pd_evidence_model *all,
@@ -97,8 +118,9 @@ int pd_evidence_model_change(struct pd_evidence_model *late, const struct pd_evi
             if (matters && best_lift(&s, all, l, &stopped) > bound) {
                 change = stopped ? PD_EVIDENCE_STOPPED : PD_EVIDENCE_BEGUN;
             }
-            if (is_silent(all, l, bound)) {
-                change = PD_EVIDENCE_STOPPED;
+            bool counts = all->sound[l].of_fault || (!all->named_len && !all->instead[l]);
+            if (counts && is_heard(all, l, bound)) {
+                change = all->sound[l].of_fault ? PD_EVIDENCE_STOPPED : PD_EVIDENCE_BEGUN;
             }
         }
     }

@@ -32,16 +32,16 @@ void pd_evidence_model_free(struct pd_evidence_model *model)
         free(model->now_sent);
         free(model->now_lost);
         free(model->now_hurt);
-        free(model->squares_hurt);
-        free(model->products);
-        free(model->squares);
+        free(model->by_packets);
+        free(model->by_rows);
+        free(model->now_rows);
+        free(model->now_counted);
         free(model->periods);
-        free(model->exposed);
         free(model->passed_hurt);
         free(model->burst_of);
         free(model->word_of);
         free(model->is_contradicted);
-        free(model->silence);
+        free(model->sound);
         free(model->instead);
         free(model->instead_odds);
     }
@@ -75,12 +75,11 @@ int pd_evidence_model_new(struct pd_localise_network *network, struct pd_evidenc
     model->network = network;
     model->burst = model->dispersion = 1;
     model->cards_len = count_cards(network->topology);
-    double **const arrays[] = {&model->passed,   &model->crossed,      &model->hurt,
-                               &model->share,    &model->theta,        &model->odds,
-                               &model->masked,   &model->now_sent,     &model->now_lost,
-                               &model->now_hurt, &model->squares_hurt, &model->products,
-                               &model->squares,  &model->periods,      &model->exposed,
-                               &model->burst_of, &model->passed_hurt,  &model->instead_odds};
+    double **const arrays[] = {
+        &model->passed,   &model->crossed,  &model->hurt,        &model->share,
+        &model->theta,    &model->odds,     &model->masked,      &model->now_sent,
+        &model->now_lost, &model->now_hurt, &model->now_rows,    &model->now_counted,
+        &model->periods,  &model->burst_of, &model->passed_hurt, &model->instead_odds};
     bool failed = false;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
         *arrays[i] = calloc(len, sizeof(double));
@@ -93,8 +92,11 @@ int pd_evidence_model_new(struct pd_localise_network *network, struct pd_evidenc
     model->word_of = calloc(len, sizeof *model->word_of);
     model->is_contradicted = calloc(len, sizeof *model->is_contradicted);
     model->instead = calloc(len, sizeof *model->instead);
-    model->silence = calloc(len, sizeof *model->silence);
-    failed |= !model->word_of || !model->is_contradicted || !model->instead || !model->silence;
+    model->sound = calloc(len, sizeof *model->sound);
+    model->by_packets = calloc(len, sizeof *model->by_packets);
+    model->by_rows = calloc(len, sizeof *model->by_rows);
+    failed |= !model->word_of || !model->is_contradicted || !model->instead || !model->sound ||
+              !model->by_packets || !model->by_rows;
     if (failed || !model->touched || !model->members || !model->is_faulty || !model->part_of) {
         pd_evidence_model_free(model);
         return -ENOMEM;
@@ -272,16 +274,24 @@ static void take_passed(struct pd_evidence_model *model, const struct pd_localis
         links += model->members[i].weight;
     }
     uint32_t cell = is_flow ? pd_evidence_cell(sent, links) : 0;
-    double exposure = pd_evidence_exposure(model, cell, sent);
+    double chance = pd_evidence_chance(model, cell);
+    bool is_counted = !cell || model->unlisted > 0;
     for (size_t i = 0; i < len; i++) {
         const struct pd_localise_member *member = &model->members[i];
         model->passed[member->id] += (sent - lost) * member->weight;
         model->passed_hurt[member->id] += is_flow && lost > 0 ? (sent - lost) * member->weight : 0;
-        model->now_sent[member->id] += is_lost_whole(row) ? 0 : exposure * member->weight;
+        if (!is_lost_whole(row)) {
+            model->now_sent[member->id] += sent * member->weight;
+            model->now_counted[member->id] += is_counted ? sent * member->weight : 0;
+            model->now_rows[member->id] += is_counted ? 0 : chance * member->weight;
+        }
     }
     model->sent += sent;
     model->flow_sent += is_flow ? sent : 0;
     model->flow_squares += is_flow ? sent * sent : 0;
+    model->flow_lost += is_flow ? lost : 0;
+    model->now_flow_sent += is_counted ? 0 : sent;
+    model->now_chances += is_counted ? 0 : chance;
     model->unlisted += is_sum(row) ? (sent - lost) * links : 0;
     model->cells[cell].clean += lost > 0 ? 0 : 1;
     model->cells[cell].hurt += lost > 0 ? 1 : 0;
@@ -302,31 +312,61 @@ int pd_evidence_model_take(struct pd_evidence_model *model, const struct pd_loca
 
 /* ---- time ---- */
 
+static void add_period(struct pd_evidence_sums *sums, double sent, double hurt, double lost)
+{
+    sums->sent += sent;
+    sums->hurts += hurt * hurt / sent;
+    sums->products += hurt * lost / sent;
+    sums->losses += lost * lost / sent;
+}
+
+static void fade_sums(struct pd_evidence_sums *sums, double keep)
+{
+    sums->sent *= keep;
+    sums->hurts *= keep;
+    sums->products *= keep;
+    sums->losses *= keep;
+}
+
+/* Chances become packets. */
+static void count_rows(struct pd_evidence_model *model)
+{
+    double each = pd_evidence_chance_in_packets(model);
+    for (uint32_t l = 0; l < model->network->links_len; l++) {
+        double rows = each > 0 ? model->now_rows[l] * each + model->now_counted[l] : 0;
+        model->now_rows[l] = rows > 0 ? rows : model->now_sent[l];
+    }
+}
+
 void pd_evidence_model_close(struct pd_evidence_model *model)
 {
+    count_rows(model);
     pd_evidence_model_listen(model);
     for (uint32_t l = 0; l < model->network->links_len; l++) {
-        double sent = model->now_sent[l], lost = model->now_lost[l], hurt = model->now_hurt[l];
-        if (sent > 0) {
-            model->squares[l] += lost * lost / sent;
-            model->products[l] += lost * hurt / sent;
-            model->squares_hurt[l] += hurt * hurt / sent;
+        double lost = model->now_lost[l], hurt = model->now_hurt[l];
+        if (model->now_sent[l] > 0) {
+            add_period(&model->by_packets[l], model->now_sent[l], hurt, lost);
+            add_period(&model->by_rows[l], model->now_rows[l], hurt, lost);
             model->periods[l]++;
-            model->exposed[l] += sent;
         }
-        model->now_sent[l] = model->now_lost[l] = model->now_hurt[l] = 0;
+        model->now_sent[l] = model->now_rows[l] = model->now_lost[l] = model->now_hurt[l] = 0;
+        model->now_counted[l] = 0;
     }
+    model->now_flow_sent = model->now_chances = 0;
 }
 
 void pd_evidence_model_fade(struct pd_evidence_model *model, double keep)
 {
-    double *const arrays[] = {model->passed,  model->crossed,  model->hurt,
-                              model->squares, model->products, model->squares_hurt,
-                              model->periods, model->exposed,  model->passed_hurt};
+    double *const arrays[] = {model->passed, model->crossed, model->hurt, model->periods,
+                              model->passed_hurt};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
         for (uint32_t l = 0; l < model->network->links_len; l++) {
             arrays[i][l] *= keep;
         }
+    }
+    for (uint32_t l = 0; l < model->network->links_len; l++) {
+        fade_sums(&model->by_packets[l], keep);
+        fade_sums(&model->by_rows[l], keep);
     }
     model->blind_lost *= keep;
     for (size_t c = 0; c < PD_EVIDENCE_CELLS; c++) {
@@ -336,6 +376,7 @@ void pd_evidence_model_fade(struct pd_evidence_model *model, double keep)
     model->sent *= keep;
     model->flow_sent *= keep;
     model->flow_squares *= keep;
+    model->flow_lost *= keep;
     model->unlisted *= keep;
     model->uneven *= keep;
     model->lost *= keep;

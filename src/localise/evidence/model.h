@@ -91,14 +91,21 @@ struct pd_evidence_model {
     double *crossed, *hurt;
     double *passed_hurt; /* of `passed`, by rows that lost others */
     struct pd_evidence_cell cells[PD_EVIDENCE_CELLS];
-    double sent;                    /* packets of all rows */
-    double flow_sent, flow_squares; /* of rows of flows, Σ packets and Σ packets² */
-    double unlisted;                /* w·packets of flows without a row, which are in sums */
-    /* By link, of the period at hand: packets, losses, rows with losses; of all: Σ rows²/packets,
-     * Σ rows·losses/packets, Σ losses²/packets, periods with packets, and their packets. A packet
-     * counts here by how many events are expected of it: in a large row each counts for less. */
-    double *now_sent, *now_lost, *now_hurt;
-    double *squares_hurt, *products, *squares, *periods, *exposed;
+    double sent; /* packets of all rows */
+    /* Of rows of flows, Σ packets and Σ packets², losses. */
+    double flow_sent, flow_squares, flow_lost;
+    double unlisted; /* w·packets of flows without a row, which are in sums */
+    /* By link, of the period at hand: packets, those that count by themselves, rows of flows by
+     * their chance to suffer, losses, rows with losses. Of all rows of flows: packets, chances. */
+    double *now_sent, *now_counted, *now_rows, *now_lost, *now_hurt;
+    double now_flow_sent, now_chances;
+    /* Of all periods: how many had packets, and their sums by packets and by rows. Of which events
+     * are expected, and in which shares, changes with b: so both are kept. */
+    double *periods;
+    struct pd_evidence_sums {
+        double sent, hurts, products,
+            losses; /* Σ sent, rows²/sent, rows·losses/sent, losses²/sent */
+    } *by_packets, *by_rows;
     double uneven, lost; /* losses of rows in uneven shares, of all rows */
     bool has_clock;      /* periods are periods */
     double *usual;       /* by link, when there are blind rows: flows that cross it */
@@ -119,11 +126,13 @@ struct pd_evidence_model {
      * the others say makes it more probable that the host is wrong. */
     uint32_t *word_of;
     bool *is_contradicted;
-    /* By link that is named (change.c): how much more probable what came since `was` is if it has
-     * stopped to lose packets; its rate of events and their dispersion then. */
-    struct pd_evidence_silence {
-        double sum, rate, spread, periods;
-    } *silence;
+    /* By link (change.c): how much more probable what came since some period is if it has stopped
+     * to lose packets, or begun; its rate of events and their dispersion before, from so many
+     * periods; periods since. */
+    struct pd_evidence_sound {
+        double sum, rate, spread, periods, since;
+        bool of_fault; /* it was named */
+    } *sound;
     /* By link: why it is not named though it seems to lose packets; and the log odds of that (for a
      * link that is named: of congestion). */
     uint8_t *instead;
@@ -170,7 +179,7 @@ enum pd_evidence_change { PD_EVIDENCE_SAME, PD_EVIDENCE_BEGUN, PD_EVIDENCE_STOPP
 int pd_evidence_model_change(struct pd_evidence_model *late, const struct pd_evidence_model *all,
                              enum pd_evidence_change *ret_change);
 
-/* The period that ends was one in which links that are named lost packets, or did not. */
+/* The period that ends was one in which links lost packets, or did not. */
 void pd_evidence_model_listen(struct pd_evidence_model *model);
 
 /* search.c: the most probable set of faulty links that a local search finds. 0 or -ENOMEM. */
@@ -185,8 +194,16 @@ static inline double pd_evidence_events(const struct pd_evidence_model *model, d
 
 /* noise.c: number of the cell of a row. */
 uint32_t pd_evidence_cell(double sent, double links);
-/* Of a row: what it sent, but in a large row each packet counts by the events expected of it. */
-double pd_evidence_exposure(const struct pd_evidence_model *model, uint32_t cell, double sent);
+/* Chance that a row of this cell suffers, as of all rows up to now. */
+double pd_evidence_chance(const struct pd_evidence_model *model, uint32_t cell);
+/* What such a chance is in packets, in the period at hand: in a large row each counts for less. */
+double pd_evidence_chance_in_packets(const struct pd_evidence_model *model);
+/* What events are expected in proportion to, of so many packets counted in both ways. */
+static inline double pd_evidence_exposure(const struct pd_evidence_model *model, double packets,
+                                          double rows)
+{
+    return rows + (packets - rows) / model->burst;
+}
 
 /* detects.c: the least loss that would have been named on a link; infinite: none. */
 double pd_evidence_model_detects_on(const struct pd_evidence_model *model, uint32_t link);

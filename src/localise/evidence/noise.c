@@ -23,14 +23,22 @@ uint32_t pd_evidence_cell(double sent, double links)
     return 1 + (uint32_t)(length * PD_EVIDENCE_SIZES + size);
 }
 
-double pd_evidence_exposure(const struct pd_evidence_model *model, uint32_t cell, double sent)
+/* Half a row of each kind beside those seen. */
+double pd_evidence_chance(const struct pd_evidence_model *model, uint32_t cell)
 {
     const struct pd_evidence_cell *rows = &model->cells[cell];
-    double each = 1 / model->burst, hurt = rows->hurt, all = hurt + rows->clean;
-    if (!cell || each >= 1 || model->unlisted > 0 || model->lost <= 0 || all <= 0) {
-        return sent;
+    return (rows->hurt + 0.5) / (rows->hurt + rows->clean + 1);
+}
+
+/* Both tell of the same events: rows that suffer are so many for each packet that is lost. */
+double pd_evidence_chance_in_packets(const struct pd_evidence_model *model)
+{
+    double hurt = 0;
+    for (uint32_t c = 1; c < PD_EVIDENCE_CELLS; c++) {
+        hurt += model->cells[c].hurt;
     }
-    return each * sent + (1 - each) * hurt / all * model->sent / model->lost;
+    bool is_known = model->now_chances > 0 && model->flow_lost > 0;
+    return is_known ? model->now_flow_sent / model->now_chances * hurt / model->flow_lost : 0;
 }
 
 /* ---- by packets ---- */

@@ -43,6 +43,13 @@ bool pd_evidence_can_be_certain(const struct pd_evidence_model *model)
     return model->uneven <= UNEVEN_MAX * model->lost;
 }
 
+/* A switch that drops packets is named with those of its links on which some were lost. */
+static bool is_told(const struct pd_evidence_model *model, uint32_t link)
+{
+    bool is_crossed = model->crossed[link] > 0 || model->blind_lost > 0;
+    return model->is_faulty[link] && (!model->part_of[link] || is_crossed);
+}
+
 int pd_evidence_conclude(struct pd_evidence_model *model, struct pd_evidence_answer *answer,
                          struct pd_verdict *ret_verdict)
 {
@@ -54,7 +61,7 @@ int pd_evidence_conclude(struct pd_evidence_model *model, struct pd_evidence_ans
             continue;
         }
         answer->ranking[verdict.ranking_len++] = link_of(model, l);
-        if (model->is_faulty[l]) {
+        if (is_told(model, l)) {
             answer->links[verdict.links_len++] = link_of(model, l);
         }
     }

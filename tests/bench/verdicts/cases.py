@@ -167,7 +167,9 @@ def matrix():
     cases += [Case("none-incast", flows=incast, level="packet", buffer_pkts=128, bed=False),
               Case("incast", lose(.01), flows=incast, level="packet", buffer_pkts=128, bed=False)]
     cases += [Case("late", lose(.01, start_s=15)), Case("ends", lose(.01, end_s=20)),
-              Case("moves", move, seconds=50)]
+              Case("moves", move, seconds=50),
+              Case("late-large", lose(.01, start_s=15), flow_sizes="web-search"),
+              Case("ends-large", lose(.01, start_s=5, end_s=20), flow_sizes="web-search")]
     cases += [Case(f"load-{percent}", lose(.01), load=percent / 100, bed=percent <= 50,
                    seconds=SECONDS if percent <= 50 else 15) for percent in (10, 30, 50, 70, 90)]
     cases += [Case("ecmp-3", skew(3)), Case("ecmp-9", skew(9)),

@@ -75,6 +75,17 @@ class Simulate(unittest.TestCase):
         self.assertFalse([v for v in verdicts if v["certain"]])
         self.assertEqual(len(events({**SMALL, **FAULT}, "--app", "none")), 1)
 
+    def test_fault_that_ended(self):
+        """large flows and a load that changes: what the first periods of a fault told of its rate
+        does not hide that it has ended"""
+        mended = {"topology": {"fat_tree": 4}, "load": .1, "duration_s": 20,
+                  "faults": [{"link": "9-2", "loss": .02, "start_s": 4, "end_s": 14}]}
+        for seed in ("2", "4", "6"):
+            *verdicts, _ = events(mended, "--seed", seed, "--link-mbps", "1000")
+            self.assertTrue([v for v in verdicts if v["certain"] and v["links"] == ["9-2"]])
+            self.assertEqual(verdicts[-1]["links"], [], seed)
+            self.assertLess(verdicts[-1]["t_s"], 19)
+
     def test_transports(self):
         """flows that end, with their times; PINT leaves more to data than INT, acknowledgements
         and all"""
