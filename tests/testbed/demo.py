@@ -3,8 +3,9 @@
 """What tools/demo shows: from tagged packets to answers on a test bed. Every command that it prints
 is really run.
 
-    demo.py [--bin FOLDER] [--keep]       --keep leaves the bed, its agents and their stores
-    running, named "demo"
+    demo.py [--bin FOLDER] [--fabric ovs|tc|p4] [--keep]     the first network's switches: Open
+    vSwitch, programs in the kernel, compiled P4 programs; --keep leaves it, its agents and their
+    stores running, named "demo"
 """
 import argparse
 import json
@@ -31,6 +32,8 @@ HOPS = 6
 RULE = "PC_FAIL"                                # the reason of its alarms
 # an alarm takes milliseconds; a busy machine gets time
 ALARM_S = 10
+SWITCHES = {"ovs": "Open vSwitch switches", "tc": "switches in the kernel",
+            "p4": "switches that run compiled P4 programs"}
 BED = os.path.relpath(os.path.join(HERE, "bed"))
 
 
@@ -38,7 +41,7 @@ class Demo:
     def __init__(self, options):
         self.options = options
         self.bed = Bed("demo" if options.keep else None, binaries=options.bin, tagged=all,
-                       controller=True)
+                       controller=True, fabric=options.fabric)
         os.environ["PATH"] = f"{self.bed.binaries}:{os.environ['PATH']}"
 
     def bring_up(self):
@@ -48,20 +51,23 @@ class Demo:
         agents = start_all(self.bed)
         self.agents = [agents[self.bed.host(address).id] for address in (RECEIVER, OTHER_RECEIVER)]
         self.agent = f"--agent {self.agents[0].url}"
-        say(f"{len(self.bed.network.switches)} Open vSwitch switches (a fat-tree) and "
+        say(f"{len(self.bed.network.switches)} {SWITCHES[self.bed.fabric.name]} (a fat-tree) and "
             f"{len(self.bed.hosts)} hosts, up in "
             f"{time.monotonic() - started:.1f} s.")
         say("Switches 1-8 are in the racks, 9-16 aggregate them, 17-20 are the cores. Which way "
             "they send packets is their own")
         say("affair; which packets they tag is told them by pathdump-controller, to which they "
-            "have connected. On every host runs")
+            "have connected. On every host runs" if self.bed.fabric.openflow else
+            "affair; which packets they tag, tables of the topology that pathdump p4 tables "
+            "prints. On every host runs")
         say("pathdumpd: it takes the tags off and keeps the records.")
         os.environ["PATHDUMP_CONTROLLER"] = self.bed.controller.url
         print(f"{GREEN}   here$ export PATHDUMP_CONTROLLER={self.bed.controller.url}{PLAIN}",
               flush=True)
         self.map = f"{self.bed.controller.door()}/map"
         say(f"All of it as a picture, for a browser on this machine: {self.map}")
-        self.ask_controller("switches | sed -n '1,4p;$p'")
+        if self.bed.fabric.openflow:
+            self.ask_controller("switches | sed -n '1,4p;$p'")
 
     def ask_controller(self, command):
         """one of the commands that take --controller"""
@@ -197,6 +203,8 @@ def main():
     parser = argparse.ArgumentParser(description="shows PathDump at work on a test bed")
     parser.add_argument("--bin", metavar="FOLDER", default=BINARIES,
                         help="where pathdump and pathdumpd are (default: build/release/bin)")
+    parser.add_argument("--fabric", choices=SWITCHES, default="ovs",
+                        help="what the switches of the first network are (default: ovs)")
     parser.add_argument("--keep", action="store_true",
                         help='leave the bed up; `tests/testbed/bed down --name demo` ends it')
     options = parser.parse_args()
