@@ -13,8 +13,15 @@
 #include "fake_world.h"
 #include "tests/shared/random.h"
 
+static void add_flow(struct fake_world *world, struct random *random, unsigned port,
+                     const char *path, uint64_t bytes)
+{
+    fake_world_record(world, "10.1.1.2", (uint16_t)port, "10.2.1.2", 80, path,
+                      1000000 + random_below(random, 50000000), 500000, bytes, bytes / 1400 + 1);
+}
+
 /* Flows from pod 1 up through switch 9, which chooses core 17 or 18; a few large ones among many
- * small ones. */
+ * small ones. As many of the same sizes go through switch 10, so that their rack is even. */
 static void add_flows(struct fake_world *world, struct random *random, unsigned flows_len,
                       uint64_t split_bytes)
 {
@@ -23,10 +30,8 @@ static void add_flows(struct fake_world *world, struct random *random, unsigned 
                                                   : 1500000 + random_below(random, 3000000);
         bool first = split_bytes ? bytes > split_bytes : random_below(random, 2);
 
-        fake_world_record(world, "10.1.1.2", (uint16_t)(1000 + i), "10.2.1.2", 80,
-                          first ? "1,9,17,11,3" : "1,9,18,11,3",
-                          1000000 + random_below(random, 50000000), 500000, bytes,
-                          bytes / 1400 + 1);
+        add_flow(world, random, 1000 + i, first ? "1,9,17,11,3" : "1,9,18,11,3", bytes);
+        add_flow(world, random, 10000 + i, i % 2 ? "1,10,19,12,3" : "1,10,20,12,3", bytes);
     }
 }
 
