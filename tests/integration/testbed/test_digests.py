@@ -156,8 +156,9 @@ class Digests(unittest.TestCase):
                          set(zip(flow["path"], flow["path"][1:] + [25])))
         self.assertIn(flow["path"], [list(path) for path in bed.paths(21, 25)])
         self.assertEqual(flow["pkts"], 400)
-        for row in rows[:-1]:
-            self.assertGreater(row["max"], 0)
+        # Of the last hop only what the switch itself takes is measured: less than a code is 0.
+        for row in rows:
+            self.assertTrue(row["to"] == 25 or row["max"] > 0, row)
 
     def test_queues_and_utilisation(self):
         """bytes wait where a port is slow, and nowhere else; every port that sends is busy"""
