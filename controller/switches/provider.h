@@ -8,8 +8,8 @@
 
 /* A provider connects to switches of the topology, keeps the codec's rows on them
  * (pd_codec_rows_make), says in what state they are, hands on packets that they send, sends packets
- * out through them, and reads their meters. OpenFlow is the first (openflow_provider.c); a new one
- * is a folder and a line in providers.c.
+ * out through them, and reads their meters. OpenFlow is the first (openflow_provider.c), compiled
+ * P4 programs the second (p4/); a new one is a folder and a line in providers.c.
  *
  * One that hangs holds nothing up: open, packet_out, meters and close are called in a thread of its
  * own (runner.h), and who waits for them waits for a bounded time. `status` and `address` only read
@@ -68,7 +68,7 @@ struct pd_switch_provider_ops {
 };
 
 extern const struct pd_switch_provider_ops *const pd_switch_providers[]; /* ends with NULL */
-extern const struct pd_switch_provider_ops pd_switch_openflow;
+extern const struct pd_switch_provider_ops pd_switch_openflow, pd_switch_p4;
 
 #define PD_SWITCH_PROVIDERS_MAX 8u
 

@@ -9,6 +9,7 @@ PD_EXTENSION_SWITCHES(X)
 
 const struct pd_switch_provider_ops *const pd_switch_providers[] = {
     &pd_switch_openflow,
+    &pd_switch_p4,
 #define X(symbol) &(symbol),
     PD_EXTENSION_SWITCHES(X)
 #undef X

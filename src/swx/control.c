@@ -144,7 +144,8 @@ static int do_array(const struct call *call, const json_t *body)
     if (err) {
         return err;
     }
-    uint64_t end = call->count < len - call->from ? call->from + call->count : len;
+    uint64_t count = call->count < NUMBERS_MAX ? call->count : NUMBERS_MAX;
+    uint64_t end = count < len - call->from ? call->from + count : len;
     json_t *values = json_array();
     for (uint64_t i = call->from; values && i < end; i++) {
         uint64_t value = pd_swx_pipeline_read(call->sw->pipeline, array, (uint32_t)i);
@@ -156,18 +157,21 @@ static int do_array(const struct call *call, const json_t *body)
 
 /* ---- punts */
 
+/* From a byte on, and so many at most: who follows them reads what is new. */
 static int do_punts(const struct call *call)
 {
     char block[65536];
+    uint64_t left = call->count;
     size_t got;
-    int err = 0;
     FILE *in = call->sw->punts ? fopen(call->sw->punts, "re") : NULL;
     if (!in) {
         return fail(call, -PD_E_NOT_FOUND, "this switch writes no punts down");
     }
+    int err = fseeko(in, (off_t)call->from, SEEK_SET) ? -errno : 0;
     call->answer->type = "application/x-ndjson";
-    while (!err && (got = fread(block, 1, sizeof block, in))) {
+    while (!err && (got = fread(block, 1, left < sizeof block ? left : sizeof block, in))) {
         err = pd_http_answer_write(call->answer, block, got);
+        left -= got;
     }
     fclose(in);
     return err ? fail(call, err, "the punts") : 0;
@@ -179,7 +183,9 @@ static int do_switches(const struct pd_swx_process *process, const struct call *
 {
     json_t *list = json_array();
     for (uint32_t i = 0; list && i < process->len; i++) {
-        json_array_append_new(list, pd_swx_switch_summary(&process->switches[i]));
+        json_t *one = pd_swx_switch_summary(&process->switches[i]);
+        json_object_set_new(one, "program", json_string(process->switches[i].program));
+        json_array_append_new(list, one);
     }
     return give(call, json_pack("{s:o}", "switches", list));
 }
@@ -196,7 +202,7 @@ static int read_parameters(struct call *call, struct pd_target *target)
         char *end = value;
         errno = 0;
         uint64_t number = *value >= '0' && *value <= '9' ? strtoull(value, &end, 10) : 0;
-        if (!into || end == value || *end || errno || number > NUMBERS_MAX * 16) {
+        if (!into || end == value || *end || errno || number > INT64_MAX) {
             snprintf(call->problem->parameter, sizeof call->problem->parameter, "%s", name);
             return pd_fail(&call->problem->error, into ? -PD_E_VALUE : -PD_E_UNKNOWN_KEY,
                            "%s: expects a whole number; there are from and count", name);
@@ -278,7 +284,7 @@ static void answer(void *context, const struct pd_http_request *request, struct 
 {
     struct pd_problem problem = {.error = {.code = 0}};
     struct call call = {
-        .http = request, .answer = answer, .problem = &problem, .count = NUMBERS_MAX};
+        .http = request, .answer = answer, .problem = &problem, .count = UINT64_MAX};
     if (answer_call(context, &call)) {
         pd_http_answer_problem(answer, &problem);
     }

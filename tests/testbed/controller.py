@@ -47,9 +47,9 @@ class Controller:
         return ["--monitors", monitors.listed(self.bed)] if self.bed.monitors_on else []
 
     def switches_at(self):
-        """where switches meet it, if they speak OpenFlow"""
-        return ["--openflow", f"unix:{self.openflow}", "--openflow-depth",
-                self.bed.fabric.depth] if self.bed.fabric.openflow else []
+        """where switches meet it, or it them"""
+        words = self.bed.fabric.controller_words(self)
+        return [*words, "--openflow-depth", self.bed.fabric.depth] if words else []
 
     def list_hosts(self):
         """the hosts that have an agent: those that get tags, all when there are none"""
@@ -130,7 +130,7 @@ class Controller:
         return self.ask("switches")["counters"]
 
     def wait_installed(self):
-        if not self.bed.fabric.openflow:
+        if not self.switches_at():
             return
         try:
             wait_for(lambda: all(s["state"] == "installed" for s in self.switches().values()),

@@ -58,16 +58,15 @@ class Demo:
             "they send packets is their own")
         say("affair; which packets they tag is told them by pathdump-controller, to which they "
             "have connected. On every host runs" if self.bed.fabric.openflow else
-            "affair; which packets they tag, tables of the topology that pathdump p4 tables "
-            "prints. On every host runs")
+            "affair; which packets they tag is told them by pathdump-controller, at their control. "
+            "On every host runs")
         say("pathdumpd: it takes the tags off and keeps the records.")
         os.environ["PATHDUMP_CONTROLLER"] = self.bed.controller.url
         print(f"{GREEN}   here$ export PATHDUMP_CONTROLLER={self.bed.controller.url}{PLAIN}",
               flush=True)
         self.map = f"{self.bed.controller.door()}/map"
         say(f"All of it as a picture, for a browser on this machine: {self.map}")
-        if self.bed.fabric.openflow:
-            self.ask_controller("switches | sed -n '1,4p;$p'")
+        self.ask_controller("switches | sed -n '1,4p;$p'")
 
     def ask_controller(self, command):
         """one of the commands that take --controller"""

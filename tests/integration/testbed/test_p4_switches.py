@@ -4,12 +4,13 @@ agents tell the paths of it to the packet."""
 import subprocess
 import sys
 import time
+import unittest
 
 import scenario                                 # makes the modules of the bed importable
 from agent import by_flow
 from commands import wait_for
 from scenario import probe, true_paths, unreachable
-from switches import PROBES, RECEIVER, SENDER, UNKNOWN_TAG, SwitchesTest
+from switches import PROBES, RECEIVER, SENDER, SHOOT, UNKNOWN_TAG, SwitchesTest
 import capture                                  # found by the line above
 
 SEND_RAW = """
@@ -118,6 +119,43 @@ class P4Switches(SwitchesTest):
         before = found.fabric.installed
         found.fabric.program([9])
         self.assertEqual(found.fabric.installed, before)
+
+
+class Told(unittest.TestCase):
+    """a controller keeps the tables of compiled programs, and takes what they punt"""
+
+    def setUp(self):
+        self.bed = scenario.bed("p4-told", fabric="p4", tagged={RECEIVER}, controller=True)
+        self.enterContext(self.bed)
+        self.table = self.bed.fabric.names.table("rows")
+
+    def state(self, switch):
+        return self.bed.controller.switches()[switch]
+
+    def rows(self, switch):
+        return sorted(self.bed.fabric.ask(f"switches/{switch}/tables/{self.table}")["rows"])
+
+    def test_tables_come_back(self):
+        for switch in self.bed.controller.switches().values():
+            self.assertEqual((switch["provider"], switch["state"], switch["edge"]),
+                             ("p4", "installed", "held"))
+        rows = self.rows(17)
+        self.assertGreater(len(rows), 0)
+        for left in (rows[1:], []):
+            self.bed.fabric.ask(f"switches/17/tables/{self.table}", {"rows": left})
+            wait_for(lambda: self.rows(17) == rows, "the rows")
+        wait_for(lambda: self.state(17)["state"] == "installed", "a good state")
+
+    def test_packets_come_in(self):
+        """of a loop, each that is punted; then the switches are gone"""
+        self.assertEqual(self.state(1)["packet_ins"], 0)
+        self.bed.faults.add("loop", "1,9,2,10", RECEIVER)
+        self.bed.host(SENDER).run([sys.executable, "-c", SHOOT, self.bed.host(RECEIVER).ipv4,
+                                   "5001", "3"], check=True)
+        wait_for(lambda: sum(one["packet_ins"] for one in
+                             self.bed.controller.switches().values()) >= 3, "the packets")
+        self.bed.fabric.process.terminate()
+        wait_for(lambda: self.state(1)["state"] == "away", "a switch that is away")
 
 
 if __name__ == "__main__":

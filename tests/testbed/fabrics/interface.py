@@ -43,6 +43,10 @@ class Fabric:
     def __init__(self, bed):
         self.bed = bed
 
+    def controller_words(self, controller):
+        """options of a bed's controller that make it keep the switches' tagging"""
+        return ["--openflow", f"unix:{controller.openflow}"] if self.openflow else []
+
     def need(self):
         """RuntimeError in words when this machine cannot run it"""
 

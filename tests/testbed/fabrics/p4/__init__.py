@@ -38,7 +38,11 @@ class Fabric(interface.Fabric):
         self.log = os.path.join(bed.folder, "switches.log")
         self.stripper = os.path.join(bed.folder, "strip.o")
         self.groups, self.installed, self.stripping = {}, {}, set()
-        self.names = self.tagging = None
+        self.names = self.tagging = self.process = None
+
+    def controller_words(self, controller):
+        """what needs a plan is the bed's own affair"""
+        return [] if self.bed.plan else ["--p4-switches", f"unix:{self.socket}"]
 
     def need(self):
         if not os.path.exists(self.bed.program_path("pathdump-switch")):
@@ -102,6 +106,7 @@ class Fabric(interface.Fabric):
                                        stdin=subprocess.DEVNULL,
                                        stdout=log, stderr=log, start_new_session=True)
         self.bed.started.append(process)
+        self.process = process
 
         def answers():
             if process.poll() is not None:
