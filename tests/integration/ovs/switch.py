@@ -70,8 +70,9 @@ class Switch:
 
     def vsctl(self, *words):
         try:
+            # The database's socket is there a moment before anybody listens at it.
             return self.run("utilities/ovs-vsctl", f"--db=unix:{self.folder}/db.sock",
-                            "--timeout=30", *words)
+                            "--timeout=30", "--retry", *words)
         except AssertionError as failed:
             code = self.daemon and self.daemon.poll()
             if code is None:

@@ -51,8 +51,8 @@ class Vswitch:
                                                stderr=subprocess.DEVNULL))
 
     def vsctl(self, *words):
-        subprocess.run(["ovs-vsctl", "--timeout=20", f"--db=unix:{self.at}/db.sock", *words],
-                       check=True, env=self.env)
+        subprocess.run(["ovs-vsctl", "--timeout=20", "--retry", f"--db=unix:{self.at}/db.sock",
+                        *words], check=True, env=self.env)
 
     def connect(self, bridge, dpid, who, target):
         self.vsctl("--", "set-ssl", self.certificate(who, "key"), self.certificate(who, "pem"),
