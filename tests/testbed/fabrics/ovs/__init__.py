@@ -84,8 +84,8 @@ def start_sites(bed, sites):
     """databases first, then the switches that read them"""
     for site in sites:
         bed.started.append(site.start_database())
-    run_all([(["ovs-vsctl", "--no-wait", f"--timeout={TIMEOUT_S}", f"--db={site.db}", "init"],
-              site.env, None) for site in sites])
+    run_all([(["ovs-vsctl", "--no-wait", "--retry", f"--timeout={TIMEOUT_S}", f"--db={site.db}",
+               "init"], site.env, None) for site in sites])
     for site in sites:
         bed.started.append(site.start_switches())
 
